@@ -1,0 +1,27 @@
+"""Turning an exception into one of the statuses that a cell can end with."""
+
+from harness.core.errors import ContractError, Unsupported
+
+# Texts by which allocators say that memory ran out, seen in PyTorch, TensorFlow, MXNet, Paddle, CUDA and C++.
+OUT_OF_MEMORY = (
+    "out of memory",
+    "can't allocate memory",
+    "failed to allocate",
+    "fail to alloc memory",
+    "resourceexhausted",
+    "resource_exhausted",
+    "oom when allocating",
+    "std::bad_alloc",
+)
+
+
+def classify(error: BaseException) -> str:
+    """Return the status for an exception that escaped an adapter: unsupported, oom, parity-failed or crashed."""
+    if isinstance(error, Unsupported):
+        return "unsupported"
+    text = ("%s %s" % (type(error).__name__, error)).lower()
+    if isinstance(error, MemoryError) or any(phrase in text for phrase in OUT_OF_MEMORY):
+        return "oom"
+    if isinstance(error, ContractError):
+        return "parity-failed"
+    return "crashed"

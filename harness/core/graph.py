@@ -1,0 +1,159 @@
+"""The neutral graph: what a model computes, with every shape, parameter and MAC count known before any framework is."""
+
+import hashlib
+import json
+from collections import OrderedDict
+from typing import Any, Dict, List, NamedTuple, Set, Tuple
+
+from harness.core.errors import GeometryError, HarnessError
+from harness.core.ops import OPS
+from harness.core.ops.base import Shape
+
+
+class TensorSpec(NamedTuple):
+    """One graph input. ``shape`` is per sample; ``high`` is the exclusive bound of an index input."""
+
+    name: str
+    shape: Shape
+    kind: str = "float"  # or "index"
+    high: int = 0
+
+
+class ParamSpec(NamedTuple):
+    """One named parameter, in neutral layout."""
+
+    name: str
+    role: str
+    shape: Shape
+    trainable: bool
+    fan_in: int
+
+    @property
+    def size(self) -> int:
+        size = 1
+        for length in self.shape:
+            size *= length
+        return size
+
+
+class Node(NamedTuple):
+    """One op applied. ``params`` maps the op's roles to parameter names; ``shape`` is the output's, per sample."""
+
+    name: str
+    op: str
+    inputs: Tuple[str, ...]
+    attrs: Dict[str, Any]
+    params: Dict[str, str]
+    shape: Shape
+
+
+class Graph:
+    """Nodes in an order that can be executed. ``outputs`` names what inference returns, ``loss`` the training loss."""
+
+    def __init__(
+        self,
+        name: str,
+        inputs: Tuple[TensorSpec, ...],
+        nodes: Tuple[Node, ...],
+        params: "OrderedDict[str, ParamSpec]",
+        outputs: Tuple[str, ...],
+        loss: str,
+    ) -> None:
+        self.name = name
+        self.inputs = inputs
+        self.nodes = nodes
+        self.params = params
+        self.outputs = outputs
+        self.loss = loss
+
+    @property
+    def shapes(self) -> Dict[str, Shape]:
+        """Shapes by tensor name, inputs included."""
+        shapes = {spec.name: spec.shape for spec in self.inputs}
+        shapes.update((node.name, node.shape) for node in self.nodes)
+        return shapes
+
+    def parameter_count(self) -> int:
+        """Trainable parameters; running statistics are buffers and do not count."""
+        return sum(spec.size for spec in self.params.values() if spec.trainable)
+
+    def buffer_count(self) -> int:
+        return sum(spec.size for spec in self.params.values() if not spec.trainable)
+
+    def macs(self) -> int:
+        """Multiply-accumulates of one sample's forward pass: convolutions and dense layers, without bias."""
+        shapes = self.shapes
+        return sum(OPS[n.op].macs(n.attrs, [shapes[i] for i in n.inputs], n.shape) for n in self.nodes)
+
+    def consumers(self) -> Dict[str, int]:
+        """How many readers each tensor has, an output counting as one. Tells an adapter what it may overwrite."""
+        counts = {name: 0 for name in self.shapes}
+        for node in self.nodes:
+            for name in node.inputs:
+                counts[name] += 1
+        for name in self.outputs:
+            counts[name] += 1
+        return counts
+
+    def for_inference(self) -> "Graph":
+        """Return the part that the outputs need: no loss, no labels."""
+        needed = set(self.outputs)  # type: Set[str]
+        for node in reversed(self.nodes):
+            if node.name in needed:
+                needed.update(node.inputs)
+        nodes = tuple(node for node in self.nodes if node.name in needed)
+        inputs = tuple(spec for spec in self.inputs if spec.name in needed)
+        return Graph(self.name, inputs, nodes, self.params, self.outputs, "")
+
+    def without_dropout(self) -> "Graph":
+        """Return the graph with every drop rate at 0, which is where frameworks can be compared."""
+        nodes = tuple(n._replace(attrs={"rate": 0.0}) if n.op == "dropout" else n for n in self.nodes)
+        return Graph(self.name, self.inputs, nodes, self.params, self.outputs, self.loss)
+
+    def fingerprint(self) -> str:
+        """SHA-256 of everything that defines the graph."""
+        text = json.dumps([self.name, self.inputs, self.nodes, list(self.params.values()), self.outputs, self.loss], sort_keys=True)
+        return hashlib.sha256(text.encode("utf-8")).hexdigest()
+
+
+class GraphBuilder:
+    """Collects nodes; shapes and parameters follow from the ops, so a wrong model fails here and not in a framework."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._inputs = []  # type: List[TensorSpec]
+        self._nodes = []  # type: List[Node]
+        self._params = OrderedDict()  # type: OrderedDict[str, ParamSpec]
+        self._shapes = {}  # type: Dict[str, Shape]
+
+    def input(self, name: str, shape: Shape, kind: str = "float", high: int = 0) -> str:
+        """Declare an input and return its name."""
+        self._inputs.append(TensorSpec(name, shape, kind, high))
+        self._shapes[name] = shape
+        return name
+
+    def add(self, op: str, name: str, *inputs: str, **attrs: Any) -> str:
+        """Append a node and return its name. Every attribute of the op must be given: geometry is explicit."""
+        if name in self._shapes:
+            raise HarnessError("%s: two tensors are called '%s'" % (self.name, name))
+        spec = OPS[op]
+        if set(attrs) != set(spec.attrs) or len(inputs) != len(spec.inputs):
+            raise HarnessError("%s: node '%s': op %s wants inputs %s and attributes %s" % (self.name, name, op, spec.inputs, spec.attrs))
+        shapes = [self._shapes[tensor] for tensor in inputs]
+        try:
+            shape = spec.infer_shape(attrs, shapes)
+        except GeometryError as error:
+            raise GeometryError("%s: node '%s': %s" % (self.name, name, error))
+        params = {}
+        for role, size, trainable, fan_in in spec.params(attrs, shapes):
+            params[role] = "%s.%s" % (name, role)
+            self._params[params[role]] = ParamSpec(params[role], role, size, trainable, fan_in)
+        self._nodes.append(Node(name, op, inputs, attrs, params, shape))
+        self._shapes[name] = shape
+        return name
+
+    def shape(self, tensor: str) -> Shape:
+        return self._shapes[tensor]
+
+    def finish(self, outputs: Tuple[str, ...], loss: str) -> Graph:
+        return Graph(self.name, tuple(self._inputs), tuple(self._nodes), self._params, outputs, loss)

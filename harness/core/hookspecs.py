@@ -1,0 +1,128 @@
+"""The contract between the harness and an adapter. The docstrings are its specification.
+
+An adapter is a module (or object) whose functions carry :data:`hookimpl`. Every hook has exactly one implementation
+per worker, since a worker runs one adapter. pluggy finds and checks the hooks; the timed loop then calls the bound
+functions directly, because a hook call costs microseconds and a direct call a tenth of one.
+"""
+
+from typing import Any, Dict, NamedTuple
+
+import numpy as np
+import pluggy
+
+from harness.core.graph import Graph
+
+PROJECT = "harness"
+hookspec = pluggy.HookspecMarker(PROJECT)
+hookimpl = pluggy.HookimplMarker(PROJECT)
+
+Arrays = Dict[str, np.ndarray]
+
+
+class Optimizer(NamedTuple):
+    """SGD with momentum, in this form: ``v = momentum * v + g; w = w - lr * v``, with v = 0 at the start."""
+
+    lr: float = 0.01
+    momentum: float = 0.9
+
+
+class BuildRequest(NamedTuple):
+    """What a session is asked to be. An adapter that cannot do exactly this raises ``Unsupported``; it never adapts it."""
+
+    mode: str  # "train" or "infer"
+    device: str  # "cpu", "cuda" or "cuda:N"
+    precision: str  # "fp64" (parity only) or "fp32" with IEEE arithmetic (TF32 off)
+    variant: str  # one of the manifest's execution variants
+    batch: int  # samples a step
+    threads: int  # CPU threads granted to one step; the affinity mask of the process is set to match
+    optimizer: Optimizer
+
+
+@hookspec(firstresult=True)
+def build_model(graph: Graph, weights: Arrays, request: BuildRequest) -> Any:
+    """Lower ``graph`` once into the framework's own modules, layout and compiler, and return a session.
+
+    Called: once per session, before any other hook of that session.
+    Gets: the neutral graph; ``weights`` by parameter name in neutral layout (convolution OIHW, dense (out, in));
+    what is asked for. In ``infer`` mode the graph holds only what the outputs need, and no gradient may be recorded.
+    Must: set the framework's thread count to ``request.threads``, copy the weights, leave nothing neutral in the step.
+    Must not: keep a reference to ``weights``, change batch, precision or device.
+    Raises: ``Unsupported`` for an op or setting that the framework lacks.
+    Returns: any object; it is handed back to the other hooks.
+    """
+
+
+@hookspec(firstresult=True)
+def stage_batch(session: Any, arrays: Arrays) -> Any:
+    """Put one batch where a step wants it: on the device, in the session's layout and precision.
+
+    Called: outside the timed window.
+    Gets: arrays by input name, the batch as first axis; images NCHW.
+    Returns: any object; it is handed to the steps.
+    """
+
+
+@hookspec(firstresult=True)
+def train_step(session: Any, batch: Any) -> None:
+    """Queue one training step: forward, loss, backward, optimiser update.
+
+    Called: back to back inside a timed block. May return before the device has finished.
+    Must not: copy results to the host, print, draw new data.
+    Checked by: conformance/parity.py (outputs, loss and updated weights of the step).
+    """
+
+
+@hookspec(firstresult=True)
+def infer_step(session: Any, batch: Any) -> None:
+    """Queue one forward pass, batch normalisation in inference mode and no gradients recorded.
+
+    Called: back to back inside a timed block. May return before the device has finished.
+    Must not: copy results to the host, print, draw new data.
+    Checked by: conformance/parity.py (outputs).
+    """
+
+
+@hookspec(firstresult=True)
+def sync_device(session: Any) -> None:
+    """Block until every step queued on ``session`` has finished on the device.
+
+    Called: right before each clock read, never between two steps of one timed block.
+    Must: wait for the device. Must not: copy results to the host, allocate, print.
+    """
+
+
+@hookspec(firstresult=True)
+def read_results(session: Any) -> Dict[str, Any]:
+    """Read what the last step left, after a sync and outside the timed window.
+
+    Returns: ``{"outputs": {output name: array}, "loss": float or None, "weights": {parameter name: array}}`` in neutral
+    layout, at the session's precision. ``loss`` is None in infer mode. ``weights`` holds every parameter of the graph,
+    running statistics included, after the step; in infer mode it may be empty.
+    """
+
+
+@hookspec(firstresult=True)
+def describe(session: Any) -> Dict[str, Any]:
+    """Report settings in effect, read back from the framework rather than repeated from the request.
+
+    Returns: a flat dict of JSON values with at least ``framework``, ``version``, ``device``, ``precision``, ``batch``,
+    ``threads``, ``layout``, ``execution`` (variant in effect) and ``async_steps`` (True where a step may return early).
+    ``running_var`` is "biased" where batch normalisation stores the variance over N instead of N-1.
+    """
+
+
+@hookspec(firstresult=True)
+def close_model(session: Any) -> None:
+    """Let go of the session's memory. Called once, last."""
+
+
+REQUIRED_HOOKS = (
+    "build_model",
+    "stage_batch",
+    "train_step",
+    "infer_step",
+    "sync_device",
+    "read_results",
+    "describe",
+    "close_model",
+)

@@ -1,0 +1,12 @@
+"""The models, one file each, written once in neutral ops."""
+
+from typing import Dict
+
+from harness.core.models import alexnet, mobilenet, nin, resnet, vgg
+from harness.core.models.base import Fixture, Model
+
+MODELS = {
+    model.name: model for file in (alexnet, vgg, resnet, mobilenet, nin) for model in file.MODELS
+}  # type: Dict[str, Model]
+
+__all__ = ["MODELS", "Fixture", "Model"]

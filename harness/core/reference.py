@@ -1,0 +1,85 @@
+"""The reference executor: a graph run op by op in numpy, forward, backward and one optimiser step.
+
+Slow and obvious on purpose. Its precision is that of the weights and batch it is given.
+"""
+
+from typing import Any, Dict, List, NamedTuple, Tuple
+
+import numpy as np
+
+from harness.core.graph import Graph, Node
+from harness.core.hookspecs import Optimizer
+from harness.core.ops import OPS, Pass
+
+Arrays = Dict[str, np.ndarray]
+
+
+class Step(NamedTuple):
+    """What one training step leaves behind."""
+
+    outputs: Arrays
+    loss: float
+    weights: Arrays
+    velocity: Arrays
+    relu_margin: float
+
+
+def _forward(graph: Graph, weights: Arrays, batch: Arrays, run: Pass, record: bool = False) -> Tuple[Arrays, List[Tuple[Node, Any]]]:
+    values = dict(batch)
+    readers = graph.consumers()
+    tape = []
+    for node in graph.nodes:
+        params = {role: weights[name] for role, name in node.params.items()}
+        xs = [values[name] for name in node.inputs]
+        values[node.name], saved = OPS[node.op].forward(node.name, node.attrs, xs, params, run)
+        if record:
+            tape.append((node, saved))
+        for name in node.inputs:  # free what nobody reads any more: full-size maps are large
+            readers[name] -= 1
+            if not readers[name]:
+                del values[name]
+    return values, tape
+
+
+def _backward(graph: Graph, tape: List[Tuple[Node, Any]], seed: np.ndarray) -> Arrays:
+    pending = {graph.loss: seed}
+    grads = {}  # type: Arrays
+    for node, saved in reversed(tape):
+        input_grads, param_grads = OPS[node.op].backward(node.attrs, saved, pending.pop(node.name))
+        for role, grad in param_grads.items():
+            grads[node.params[role]] = grad
+        for name, grad in zip(node.inputs, input_grads):
+            if grad is not None:
+                pending[name] = pending[name] + grad if name in pending else grad
+    return grads
+
+
+def infer(graph: Graph, weights: Arrays, batch: Arrays) -> Arrays:
+    """Return the outputs by name, batch normalisation in inference mode."""
+    values, _ = _forward(graph, weights, batch, Pass(train=False))
+    return {name: values[name] for name in graph.outputs}
+
+
+def training_loss(graph: Graph, weights: Arrays, batch: Arrays) -> float:
+    """Return the loss of one training forward pass, without a backward pass."""
+    values, _ = _forward(graph, weights, batch, Pass(train=True))
+    return float(values[graph.loss])
+
+
+def train_step(
+    graph: Graph, weights: Arrays, batch: Arrays, optimizer: Optimizer, velocity: Arrays, biased_running_var: bool = False
+) -> Step:
+    """Return the state after one step of SGD with momentum from ``weights`` and ``velocity`` (empty: all zero)."""
+    run = Pass(train=True, biased_running_var=biased_running_var)
+    values, tape = _forward(graph, weights, batch, run, record=True)
+    loss = values[graph.loss]
+    grads = _backward(graph, tape, np.ones_like(loss))
+    after, speed = dict(weights), {}
+    for name, grad in grads.items():
+        speed[name] = grad + optimizer.momentum * velocity[name] if name in velocity else grad
+        after[name] = weights[name] - optimizer.lr * speed[name]
+    for node in graph.nodes:
+        for role, name in node.params.items():
+            if (node.name, role) in run.updates:
+                after[name] = run.updates[node.name, role]
+    return Step({name: values[name] for name in graph.outputs}, float(loss), after, speed, run.relu_margin)

@@ -1,0 +1,160 @@
+"""The worker: one process, one job. Requests come in on standard input, events go out on what was standard output.
+
+Each is one line of JSON. The first line is the job document; after it the host sends ``{"do": NAME, ...}`` and the
+worker answers each with exactly one event. Whatever a framework prints goes to standard error, which the host keeps as
+a log, so that chatter can never be taken for an event.
+"""
+
+import json
+import os
+import sys
+import time
+import traceback
+from typing import IO, Any, Dict, List, Tuple
+
+PROTOCOL = 1
+
+# Small enough that AlexNet and VGG stay finite when they see one batch hundreds of times; a step's cost does not depend on it.
+TIMED_LR = 1e-4
+
+
+def _take_streams() -> Tuple[IO[str], IO[str]]:
+    """Return private handles of the two pipes, and leave the framework with /dev/null and the log instead."""
+    requests = os.fdopen(os.dup(0), "r", encoding="utf-8")
+    events = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    null = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(null, 0)
+    os.dup2(2, 1)
+    return requests, events
+
+
+def _pin(cpus: List[int]) -> None:
+    """Hold the process to the CPUs granted, before any framework counts them."""
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, cpus)
+
+
+class Worker:
+    """Answers one host. Heavy imports wait for the constructor, so that the CPU mask is set before them."""
+
+    def __init__(self, document: Any) -> None:
+        _pin(document["cpus"])
+        from harness.core import jobs, plugin
+
+        self.job = jobs.parse(document)
+        self.hooks = plugin.load(self.job.package, self.job.adapter, native=self.job.build == "native")
+        self.session = None  # type: Any
+        self.staged = None  # type: Any
+        self.step = None  # type: Any
+
+    def parity(self) -> Dict[str, Any]:
+        """Prove each gate precision on the small fixture."""
+        from harness.core.conformance import parity
+
+        checks = [check for precision in self.job.gates for check in parity.prove(self.hooks, self.job, precision)]
+        return {"event": "parity", "checks": [_as_event(check) for check in checks]}
+
+    def build(self) -> Dict[str, Any]:
+        """Build the session that will be timed, run its first step and check it against the reference."""
+        from harness.core import data
+        from harness.core.conformance import parity
+        from harness.core.hookspecs import Optimizer
+        from harness.core.models import MODELS
+
+        job = self.job
+        whole = MODELS[job.model].build(job.size)
+        graph = whole if job.mode == "train" else whole.for_inference()
+        weights = data.weights(graph, job.seed)
+        batch = data.batch(graph, job.batch, job.seed)
+        request = job.request(job.precision, job.batch, Optimizer(lr=TIMED_LR))
+        self.step = self.hooks.train_step if job.mode == "train" else self.hooks.infer_step
+        start = time.perf_counter()
+        self.session = self.hooks.build_model(graph, weights, request)
+        self.staged = self.hooks.stage_batch(self.session, batch)
+        self.step(self.session, self.staged)
+        self.hooks.sync_device(self.session)
+        first_step = time.perf_counter() - start
+        ledger = self.hooks.describe(self.session)
+        parity.check_claims(job, ledger, job.precision, job.batch)
+        checks = parity.witness(job, graph, weights, batch, self.hooks.read_results(self.session))
+        return {
+            "event": "built",
+            "first_step_seconds": first_step,
+            "checks": [_as_event(check) for check in checks],
+            "ledger": dict(ledger, window=_window(job.mode)),
+            "graph": graph.fingerprint(),
+            "parameters": graph.parameter_count(),
+            "macs": graph.macs(),
+        }
+
+    def block(self, steps: int) -> Dict[str, Any]:
+        """Time one block of ``steps`` steps."""
+        from harness.core import measure
+
+        block = measure.run_block(self.step, self.hooks.sync_device, self.session, self.staged, steps)
+        return {"event": "block", "steps": steps, "start": block.start, "seconds": block.seconds, "cpu_seconds": block.cpu}
+
+    def finish(self) -> Dict[str, Any]:
+        """Report what the last step left and let the session go."""
+        import numpy as np
+
+        results = self.hooks.read_results(self.session)
+        finite = all(bool(np.isfinite(np.asarray(a, "float64")).all()) for a in results["outputs"].values())
+        loss = results["loss"]
+        self.hooks.close_model(self.session)
+        return {"event": "finished", "finite": finite and (loss is None or bool(np.isfinite(loss))), "peak_rss_bytes": _peak_rss()}
+
+
+def _window(mode: str) -> str:
+    return "forward, loss, backward, optimiser; inputs resident" if mode == "train" else "forward; inputs resident"
+
+
+def _peak_rss() -> int:
+    import resource
+
+    scale = 1 if sys.platform == "darwin" else 1024  # Linux counts in KiB
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * scale
+
+
+def _as_event(check: Any) -> Dict[str, Any]:
+    """Numbers that JSON has; an infinite error is written as null and still fails."""
+    finite = check.error == check.error and check.error != float("inf")
+    return {"what": check.what, "error": check.error if finite else None, "limit": check.limit, "worst": check.worst, "passed": check.passed}
+
+
+def serve(requests: IO[str], events: IO[str]) -> int:
+    """Answer requests until ``finish`` or end of input; return the exit code. Every failure is an event first."""
+
+    def emit(event: Dict[str, Any]) -> None:
+        events.write(json.dumps(event) + "\n")
+        events.flush()
+
+    try:
+        start = time.perf_counter()
+        worker = Worker(json.loads(requests.readline()))
+        emit({"event": "ready", "protocol": PROTOCOL, "python": sys.version.split()[0], "import_seconds": time.perf_counter() - start})
+        for line in requests:
+            request = json.loads(line)
+            action = request.pop("do")
+            if action not in ("parity", "build", "block", "finish"):
+                raise ValueError("unknown request '%s'" % action)
+            emit(getattr(worker, action)(**request))
+            if action == "finish":
+                break
+    except Exception as error:  # the edge: the host wants a reason for whatever an adapter raises
+        from harness.core.errors import HarnessError
+        from harness.core.failures import classify
+
+        traceback.print_exc()
+        reason = str(error) if isinstance(error, HarnessError) else "%s: %s" % (type(error).__name__, error)
+        emit({"event": "failed", "status": classify(error), "reason": reason})
+        return 1
+    return 0
+
+
+def main() -> None:
+    """Entry point of a staged worker. Leaves without interpreter shutdown, in which old frameworks crash or hang."""
+    requests, events = _take_streams()
+    code = serve(requests, events)
+    sys.stderr.flush()
+    os._exit(code)
