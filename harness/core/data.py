@@ -6,29 +6,30 @@ seeded by its name, so nothing depends on order.
 """
 
 import zlib
-from typing import Dict
+from typing import Dict, Tuple
 
 import numpy as np
 
 from harness.core.graph import Graph, ParamSpec
+from harness.core.ops.base import Shape
 
 Arrays = Dict[str, np.ndarray]
-Range = Dict[str, tuple]
+Range = Dict[str, Tuple[float, float]]
 
 # Ranges of the uniform distribution by role. "init" is how training starts; "probe" leaves nothing at a neutral value
 # (no zero bias, no unit statistics), so that an adapter that drops one of them cannot pass parity. Its BN output is
 # mostly but not always positive: with a symmetric one, float32 rounding grows a hundredfold through ResNet-101.
-RANGES = {
+RANGES: Dict[str, Range] = {
     "init": {"bias": (0.0, 0.0), "gamma": (1.0, 1.0), "beta": (0.0, 0.0), "mean": (0.0, 0.0), "var": (1.0, 1.0)},
     "probe": {"bias": (-0.1, 0.1), "gamma": (0.3, 0.8), "beta": (0.0, 0.6), "mean": (-0.2, 0.2), "var": (0.7, 1.5)},
-}  # type: Dict[str, Range]
+}
 
 
-def _uniform(name: str, seed: int, shape: tuple, low: float, high: float) -> np.ndarray:
+def _uniform(name: str, seed: int, shape: Shape, low: float, high: float) -> np.ndarray:
     if low == high:
         return np.full(shape, low)
     random = np.random.RandomState((zlib.crc32(name.encode("utf-8")) + seed) % 2**32)
-    values = random.random_sample(shape)  # type: np.ndarray
+    values: np.ndarray = random.random_sample(shape)
     values *= high - low
     values += low
     return values

@@ -97,7 +97,7 @@ class Graph:
 
     def for_inference(self) -> "Graph":
         """Return the part that the outputs need: no loss, no labels."""
-        needed = set(self.outputs)  # type: Set[str]
+        needed: Set[str] = set(self.outputs)
         for node in reversed(self.nodes):
             if node.name in needed:
                 needed.update(node.inputs)
@@ -121,10 +121,10 @@ class GraphBuilder:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self._inputs = []  # type: List[TensorSpec]
-        self._nodes = []  # type: List[Node]
-        self._params = OrderedDict()  # type: OrderedDict[str, ParamSpec]
-        self._shapes = {}  # type: Dict[str, Shape]
+        self._inputs: List[TensorSpec] = []
+        self._nodes: List[Node] = []
+        self._params: OrderedDict[str, ParamSpec] = OrderedDict()
+        self._shapes: Dict[str, Shape] = {}
 
     def input(self, name: str, shape: Shape, kind: str = "float", high: int = 0) -> str:
         """Declare an input and return its name."""

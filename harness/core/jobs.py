@@ -32,7 +32,7 @@ class Job(NamedTuple):
         return BuildRequest(self.mode, self.device, precision, self.variant, batch, len(self.cpus), optimizer)
 
     def to_json(self) -> Dict[str, Any]:
-        document = {"version": VERSION}  # type: Dict[str, Any]
+        document: Dict[str, Any] = {"version": VERSION}
         document.update(self._asdict())
         return document
 

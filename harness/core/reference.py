@@ -43,7 +43,7 @@ def _forward(graph: Graph, weights: Arrays, batch: Arrays, run: Pass, record: bo
 
 def _backward(graph: Graph, tape: List[Tuple[Node, Any]], seed: np.ndarray) -> Arrays:
     pending = {graph.loss: seed}
-    grads = {}  # type: Arrays
+    grads: Arrays = {}
     for node, saved in reversed(tape):
         input_grads, param_grads = OPS[node.op].backward(node.attrs, saved, pending.pop(node.name))
         for role, grad in param_grads.items():

@@ -43,9 +43,9 @@ class Worker:
 
         self.job = jobs.parse(document)
         self.hooks = plugin.load(self.job.package, self.job.adapter, native=self.job.build == "native")
-        self.session = None  # type: Any
-        self.staged = None  # type: Any
-        self.step = None  # type: Any
+        self.session: Any = None
+        self.staged: Any = None
+        self.step: Any = None
 
     def parity(self) -> Dict[str, Any]:
         """Prove each gate precision on the small fixture."""
@@ -119,7 +119,13 @@ def _peak_rss() -> int:
 def _as_event(check: Any) -> Dict[str, Any]:
     """Numbers that JSON has; an infinite error is written as null and still fails."""
     finite = check.error == check.error and check.error != float("inf")
-    return {"what": check.what, "error": check.error if finite else None, "limit": check.limit, "worst": check.worst, "passed": check.passed}
+    return {
+        "what": check.what,
+        "error": check.error if finite else None,
+        "limit": check.limit,
+        "worst": check.worst,
+        "passed": check.passed,
+    }
 
 
 def serve(requests: IO[str], events: IO[str]) -> int:

@@ -30,7 +30,6 @@ class Session:
         self.device = torch.device(request.device)
         self.dtype = DTYPES[request.precision]
         self.run: Any = module
-        self.no_gradients: Any = torch.inference_mode
         self.optimizer: Any = None
         self.result: Any = None
         self.batch = 0
@@ -87,8 +86,8 @@ def prepare(module: nn.Module, params: Dict[str, torch.Tensor], graph: Graph, re
         if request.mode == "infer":
             import torch._inductor.config as inductor
 
-            inductor.freezing = True  # folds batch normalisation and prepacks weights, as its documentation advises
-            session.no_gradients = torch.no_grad  # freezing fails on inference tensors
+            # Freezing folds batch normalisation and prepacks weights, as its documentation advises; oneDNN packs no float64.
+            inductor.freezing = request.precision != "fp64"
         session.run = torch.compile(module)
     elif request.variant != "eager":
         raise Unsupported("variant", "PyTorch has eager and compile, not '%s'" % request.variant)
@@ -129,7 +128,7 @@ def train_step(session: Session, batch: List[torch.Tensor]) -> None:
 
 @hookimpl
 def infer_step(session: Session, batch: List[torch.Tensor]) -> None:
-    with session.no_gradients():
+    with torch.inference_mode():
         session.result = session.run(*batch)
 
 

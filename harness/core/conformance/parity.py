@@ -79,8 +79,7 @@ class Trial(NamedTuple):
     def run(self, step: Callable[[Any, Any], None]) -> Dict[str, Any]:
         step(self.session, self.staged)
         self.hooks.sync_device(self.session)
-        results = self.hooks.read_results(self.session)  # type: Dict[str, Any]
-        return results
+        return dict(self.hooks.read_results(self.session))
 
 
 def _inference(trial: Trial, graph: Graph, weights: Arrays, batch: Arrays, precision: str) -> List[Check]:

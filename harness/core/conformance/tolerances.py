@@ -22,10 +22,10 @@ class Tolerance(NamedTuple):
     later_losses: float
 
 
-TOLERANCES = {
+TOLERANCES: Dict[str, Tolerance] = {
     "fp64": Tolerance(1e-9, 1e-9, 1e-9, 1e-9, 1e-9, 1e-7),
     "fp32": Tolerance(1e-5, 1e-4, 1e-5, 1e-2, 1e-2, float("inf")),
-}  # type: Dict[str, Tolerance]
+}
 
 # The timed session itself is checked at full size against a float32 reference: two float32 errors add up.
 FULL_SIZE = 1e-4

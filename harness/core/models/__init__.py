@@ -5,8 +5,6 @@ from typing import Dict
 from harness.core.models import alexnet, mobilenet, nin, resnet, vgg
 from harness.core.models.base import Fixture, Model
 
-MODELS = {
-    model.name: model for file in (alexnet, vgg, resnet, mobilenet, nin) for model in file.MODELS
-}  # type: Dict[str, Model]
+MODELS: Dict[str, Model] = {model.name: model for file in (alexnet, vgg, resnet, mobilenet, nin) for model in file.MODELS}
 
 __all__ = ["MODELS", "Fixture", "Model"]

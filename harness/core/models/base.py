@@ -29,7 +29,9 @@ class Model(NamedTuple):
     parity: Fixture
 
 
-def conv(b: GraphBuilder, name: str, x: str, filters: int, kernel: int, stride: int = 1, pad: int = 0, groups: int = 1, bias: bool = True) -> str:
+def conv(
+    b: GraphBuilder, name: str, x: str, filters: int, kernel: int, stride: int = 1, pad: int = 0, groups: int = 1, bias: bool = True
+) -> str:
     """Add a square convolution, padded alike on all sides."""
     geometry = {"kernel": (kernel, kernel), "stride": (stride, stride), "pads": (pad, pad, pad, pad)}
     return b.add("conv2d", name, x, filters=filters, groups=groups, bias=bias, **geometry)

@@ -12,10 +12,7 @@ def _conv_bn(b: GraphBuilder, name: str, number: str, x: str, filters: int, kern
 
 
 def _block(b: GraphBuilder, name: str, x: str, width: int, stride: int, bottleneck: bool) -> str:
-    if bottleneck:
-        plan = ((width, 1, 1), (width, 3, stride), (4 * width, 1, 1))
-    else:
-        plan = ((width, 3, stride), (width, 3, 1))
+    plan = [(width, 1, 1), (width, 3, stride), (4 * width, 1, 1)] if bottleneck else [(width, 3, stride), (width, 3, 1)]
     shortcut, last = x, len(plan)
     for number, (filters, kernel, step) in enumerate(plan, start=1):
         x = _conv_bn(b, name + ".", str(number), x, filters, kernel, step)

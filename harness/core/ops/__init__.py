@@ -18,7 +18,7 @@ from harness.core.ops.max_pool2d import MaxPool2d
 from harness.core.ops.relu import Relu
 from harness.core.ops.softmax_cross_entropy import SoftmaxCrossEntropy
 
-OPS = {
+OPS: Dict[str, Op] = {
     op.name: op
     for op in (
         Add(),
@@ -32,6 +32,6 @@ OPS = {
         Relu(),
         SoftmaxCrossEntropy(),
     )
-}  # type: Dict[str, Op]
+}
 
 __all__ = ["OPS", "Op", "Pass"]

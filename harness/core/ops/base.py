@@ -29,7 +29,7 @@ class Pass:
     def __init__(self, train: bool, biased_running_var: bool = False) -> None:
         self.train = train
         self.biased_running_var = biased_running_var
-        self.updates = {}  # type: Dict[Tuple[str, str], np.ndarray]
+        self.updates: Dict[Tuple[str, str], np.ndarray] = {}
         self.relu_margin = float("inf")
 
 
@@ -37,8 +37,8 @@ class Op:
     """An op: shapes are per sample (the batch axis is implied and comes first), attributes are explicit."""
 
     name = ""
-    inputs = ("x",)  # type: Tuple[str, ...]
-    attrs = ()  # type: Tuple[str, ...]
+    inputs: Tuple[str, ...] = ("x",)
+    attrs: Tuple[str, ...] = ()
 
     def infer_shape(self, attrs: Attrs, shapes: List[Shape]) -> Shape:
         """Return the output shape; raise ``GeometryError`` where an input is too small."""

@@ -1,0 +1,256 @@
+"""The command line. Only this file prints and exits; heavy imports wait until a command needs them."""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from harness import __version__
+from harness.errors import UserError
+
+if TYPE_CHECKING:
+    from harness.adapters import Adapter
+    from harness.config import Source, Suite
+    from harness.matrix import Planned
+
+EPILOG = "Exit codes: 0 every cell ok or N/A; 1 some cells failed; 2 wrong usage or configuration; 130 interrupted."
+
+
+class Edge(click.Group):
+    """Turns the errors that need no trace into one sentence and exit code 2, in one place."""
+
+    def invoke(self, context: click.Context) -> Any:
+        try:
+            return super().invoke(context)
+        except UserError as error:
+            click.echo(f"Error: {error}", err=True)
+            context.exit(2)
+
+    def resolve_command(self, context: click.Context, args: list[str]) -> Any:
+        if args and self.get_command(context, args[0]) is None:
+            from harness.suggest import unknown
+
+            raise UserError(unknown("command", args[0], self.list_commands(context)))
+        return super().resolve_command(context, args)
+
+
+@click.group(cls=Edge, epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, prog_name="harness")
+def main() -> None:
+    """Compare deep-learning frameworks: which is faster, on which model, on which device."""
+
+
+def _config_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    kind = click.Path(dir_okay=False, path_type=Path)
+    return click.option("--config", type=kind, help="A benchmarks.toml. [default: the one here, else the one that ships]")(command)
+
+
+def _choice_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options that narrow or replace what a suite lists. Each may be given several times."""
+    options = (
+        ("adapter", "Measure this framework."),
+        ("model", "Measure this model."),
+        ("mode", "train or infer."),
+        ("device", "cpu, cuda or cuda:N."),
+        ("precision", "For example fp32."),
+        ("variant", "ADAPTER=VARIANT, for example pytorch=compile."),
+    )
+    command = click.option("--batch", type=click.IntRange(min=1), help="Samples a step, for every model.")(command)
+    command = click.option("--python", "pythons", multiple=True, metavar="ADAPTER=PATH", help="Use this interpreter, install nothing.")(
+        command
+    )
+    for name, text in reversed(options):
+        command = click.option(f"--{name}", f"{name}s", multiple=True, help=text)(command)
+    return _config_option(command)
+
+
+def _suite(source: "Source", name: str | None) -> tuple[str, "Suite"]:
+    from harness.suggest import unknown
+
+    suites, chosen = source.config.suites, name or source.config.default_suite
+    if chosen not in suites:
+        raise UserError(unknown("suite", chosen, suites))
+    return chosen, suites[chosen]
+
+
+class Plan:
+    """What a command line asks for: a suite narrowed, its adapters and environments, its cells."""
+
+    def __init__(self, suite: str | None, config: Path | None, pythons: tuple[str, ...], **filters: Any) -> None:
+        import pydantic
+
+        from harness import config as configuration
+        from harness import hostinfo, matrix
+        from harness.adapters import discover
+        from harness.suggest import unknown
+
+        source = configuration.load(config)
+        self.adapters: dict[str, Adapter] = discover(source.adapter_folders())
+        self.specs = dict(source.config.environments)
+        for text in pythons:
+            adapter, _, path = text.partition("=")
+            if not path:
+                raise UserError(f"--python '{text}': write ADAPTER=PATH, for example pytorch=/usr/bin/python3.")
+            self.specs[adapter] = configuration.EnvironmentSpec(kind="interpreter", python=path)
+        for name in self.specs:
+            if name not in self.adapters:
+                raise UserError(f"{source.path}: environments: {unknown('adapter', name, self.adapters)}")
+        self.name, listed = _suite(source, suite)
+        try:
+            self.suite = matrix.narrow(listed, matrix.Filters(**filters), self.adapters)
+        except pydantic.ValidationError as error:
+            raise UserError("; ".join(f"{'.'.join(map(str, e['loc']))} is {e['input']!r}: {e['msg']}" for e in error.errors()) + ".")
+        self.cells: list[Planned] = matrix.plan(self.suite, self.adapters, matrix.device_missing(len(hostinfo.gpus())))
+
+
+@main.command(epilog=EPILOG)
+@click.argument("suite", required=False)
+@_choice_options
+@click.option("--dry-run", is_flag=True, help="Print the plan and stop.")
+@click.pass_context
+def run(context: click.Context, /, dry_run: bool, **choices: Any) -> None:
+    """Measure SUITE, or the default suite."""
+    plan = Plan(**choices)
+    if dry_run:
+        _print_plan(plan)
+        return
+    from harness.execute import execute
+
+    context.exit(execute(plan.name, plan.suite, plan.adapters, plan.specs, plan.cells, ["harness", *sys.argv[1:]]))
+
+
+def _print_plan(plan: Plan) -> None:
+    for item in plan.cells:
+        click.echo(item.cell.key + (f"  N/A: {item.reason}" if item.reason else ""))
+    able = sum(item.reason is None for item in plan.cells)
+    click.echo(f"{len(plan.cells)} cells of suite '{plan.name}', {able} to measure, {len(plan.cells) - able} N/A. Nothing was run.")
+
+
+@main.command("matrix")
+@click.argument("suite", required=False)
+@_choice_options
+def show_matrix(**choices: Any) -> None:
+    """Show which cells of SUITE are supported on this host, and why the others are not."""
+    from harness.report import terminal
+    from harness.report.support import support
+
+    terminal.console().print(support(Plan(**choices).cells))
+
+
+@main.command("list")
+@_config_option
+def show_list(config: Path | None) -> None:
+    """List adapters, models and suites."""
+    from harness import config as configuration
+    from harness.adapters import discover, pinned_version
+    from harness.core.models import MODELS
+
+    source = configuration.load(config)
+    click.echo("Adapters")
+    for adapter in discover(source.adapter_folders()).values():
+        manifest = adapter.manifest
+        devices = ", ".join(f"{kind} ({pinned_version(adapter, kind)})" for kind in manifest.devices)
+        abilities = f"variants {', '.join(manifest.variants)}; {', '.join(manifest.precisions)}; Python {manifest.python}"
+        click.echo(f"  {adapter.name:12} {devices}; {abilities}")
+    click.echo("Models")
+    for model in MODELS.values():
+        graph = model.build(model.size)
+        counts = f"{graph.parameter_count():,} parameters, {graph.macs():,} MACs a sample at {model.size} pixels"
+        click.echo(f"  {model.name:12} {model.title}: {counts}")
+    click.echo(f"Suites of {source.path}")
+    for name, suite in source.config.suites.items():
+        mark = " (default)" if name == source.config.default_suite else ""
+        click.echo(f"  {name:12} {suite.title}{mark}")
+
+
+@main.command()
+@click.argument("run", default="last")
+@click.option("--markdown", "as_markdown", is_flag=True, help="Print Markdown.")
+@click.option("--details", is_flag=True, help="Print a line per cell as well: what its number rests on.")
+def show(run: str, as_markdown: bool, details: bool) -> None:
+    """Print the tables of RUN again, from its files: a folder, a run's name, or "last"."""
+    from harness import results
+    from harness.report import terminal
+    from harness.report.markdown import markdown
+    from harness.report.tables import tables
+
+    loaded = results.load(results.find(run))
+    if loaded.torn:
+        click.echo("The last event was cut off and is left out.", err=True)
+    console = terminal.console()
+    for table in tables(loaded):
+        if as_markdown:
+            click.echo(markdown(table))
+        else:
+            console.print(terminal.render(table))
+    if details:
+        console.print(terminal.details(loaded))
+
+
+@main.group(cls=Edge)
+def env() -> None:
+    """Install, list and remove the frameworks' environments."""
+
+
+@env.command("install")
+@click.argument("adapters", nargs=-1)
+@click.option("--device", default="cpu", type=click.Choice(["cpu", "cuda"]), show_default=True)
+@_config_option
+@click.pass_context
+def env_install(context: click.Context, adapters: tuple[str, ...], device: str, config: Path | None) -> None:
+    """Make the environments of ADAPTERS, or of all."""
+    from harness import config as configuration
+    from harness.adapters import discover
+    from harness.envs.base import EnvFailed
+    from harness.execute import provide
+    from harness.suggest import unknown
+
+    source = configuration.load(config)
+    known = discover(source.adapter_folders())
+    for name in adapters:
+        if name not in known:
+            raise UserError(unknown("adapter", name, known))
+    needs = [(name, device) for name in adapters or known if device in known[name].manifest.devices]
+    outcomes = provide(needs, known, dict(source.config.environments))
+    context.exit(1 if any(isinstance(outcome, EnvFailed) for outcome in outcomes.values()) else 0)
+
+
+@env.command("list")
+def env_list() -> None:
+    """List the environments in the cache."""
+    from harness.envs import venv
+
+    found = venv.installed()
+    for home, fingerprint in found:
+        click.echo(f"{home.name}  Python {fingerprint['python']}, {len(fingerprint['packages'])} packages, {home}")
+    if not found:
+        click.echo("There are no environments yet. Make them: harness env install")
+
+
+@env.command("remove")
+@click.argument("names", nargs=-1, required=True)
+def env_remove(names: tuple[str, ...]) -> None:
+    """Delete environments by their name in `harness env list`."""
+    from harness.envs import venv
+    from harness.suggest import unknown
+
+    homes = {home.name: home for home, _ in venv.installed()}
+    for name in names:
+        if name not in homes:
+            raise UserError(unknown("environment", name, homes))
+        venv.remove(homes[name])
+        click.echo(f"removed {homes[name]}")
+
+
+@main.command()
+@click.pass_context
+def doctor(context: click.Context) -> None:
+    """Look at this host: devices, engines, disk, and what would make numbers noisy."""
+    from harness.doctor import examine
+
+    findings = list(examine())
+    for finding in findings:
+        click.echo(f"{'ok  ' if finding.good else 'look'}  {finding.text}")
+    context.exit(0)

@@ -1,0 +1,61 @@
+"""`harness doctor`: what on this host would make a number wrong or an install fail."""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from harness import hostinfo, paths
+
+
+class Finding(NamedTuple):
+    """One line: ``good`` is False where something deserves a look."""
+
+    good: bool
+    text: str
+
+
+def _size(count: float) -> str:
+    return f"{count / 2**30:.1f} GiB"
+
+
+def examine() -> Iterator[Finding]:
+    """Yield findings about host, CPU set, memory, devices, engines, disk and noise."""
+    host = hostinfo.describe()
+    cpus = len(host["cpus"])
+    yield Finding(True, f"host: {host['system']} {host['machine']}, {host['cpu']}, Python {host['python']}")
+    quota = host["cpu_quota"]
+    if quota is not None and quota < cpus:
+        cure = f"libraries start {cpus} threads. Set threads in the suite."
+        yield Finding(False, f"CPU: {cpus} visible but only {quota:g} granted by the control group; {cure}")
+    else:
+        yield Finding(True, f"CPU: {cpus} logical CPUs may be used")
+    yield Finding(True, f"memory: {_size(host['memory_bytes'])}, swap {_size(host['swap_bytes'])}")
+    for gpu in host["gpus"]:
+        yield Finding(True, f"GPU {gpu['index']}: {gpu['name']}, {_size(gpu['memory_bytes'])}, driver {gpu['driver']}, {gpu['uuid']}")
+    if not host["gpus"]:
+        yield Finding(True, "GPU: no NVIDIA GPU found; cells on cuda are N/A")
+    engines = [name for name in ("podman", "docker") if shutil.which(name)]
+    yield Finding(True, f"container engines: {', '.join(engines) or 'none'}")
+    yield from _disk("cache", paths.cache())
+    yield from _disk("runs", paths.runs())
+    yield from _noise(host["load_average"], host["governor"], cpus)
+
+
+def _disk(what: str, folder: Path) -> Iterator[Finding]:
+    there = folder.absolute()
+    while not there.exists():
+        there = there.parent
+    free = shutil.disk_usage(there).free
+    yield Finding(
+        free > 10 * 2**30,
+        f"{what}: {folder}, {_size(free)} free" + ("" if free > 10 * 2**30 else "; environments need about 4 GiB for CPU, 20 for CUDA"),
+    )
+
+
+def _noise(load: float | None, governor: str | None, cpus: int) -> Iterator[Finding]:
+    if load is not None:
+        busy = load > 0.3 * cpus
+        yield Finding(not busy, f"noise: load average {load:.2f}" + ("; other work on this host will show in the numbers" if busy else ""))
+    if governor not in (None, "performance"):
+        yield Finding(False, f"noise: frequency governor is '{governor}'; 'performance' keeps the clock steady")

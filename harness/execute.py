@@ -1,0 +1,85 @@
+"""One invocation of `harness run`, from environments to tables."""
+
+import signal
+import sys
+import time
+from collections.abc import Iterable
+
+import click
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from harness import hostinfo, results
+from harness.adapters import Adapter
+from harness.config import EnvironmentSpec, Suite
+from harness.envs import provision
+from harness.envs.base import EnvFailed
+from harness.envs.provision import Need, Outcome
+from harness.errors import UserError
+from harness.matrix import Planned
+from harness.report import terminal
+from harness.report.markdown import markdown
+from harness.report.tables import tables
+from harness.runner import Runner
+from harness.statuses import Status
+
+
+def provide(needs: Iterable[Need], adapters: dict[str, Adapter], specs: dict[str, EnvironmentSpec]) -> dict[Need, Outcome]:
+    """Get the environments with a progress display on standard error; a failure is told at once and is an outcome."""
+    needs = list(needs)
+    columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
+    with Progress(*columns, console=terminal.console(stderr=True), transient=True) as progress:
+        tasks = {need: progress.add_task(f"environment for {need[0]} on {need[1]}", total=1) for need in needs}
+
+        def done(need: Need, outcome: Outcome) -> None:
+            progress.update(tasks[need], completed=1)
+            if isinstance(outcome, EnvFailed):
+                progress.console.print(f"{need[0]}: env-failed: {outcome.reason}" + (f" (log: {outcome.log})" if outcome.log else ""))
+            elif (seconds := progress.tasks[tasks[need]].elapsed or 0.0) > 1:
+                progress.console.print(f"{need[0]}: environment made in {seconds:.0f} s")
+
+        return provision.provide_all(needs, adapters, specs, done)
+
+
+def execute(
+    name: str, suite: Suite, adapters: dict[str, Adapter], specs: dict[str, EnvironmentSpec], planned: list[Planned], command: list[str]
+) -> int:
+    """Measure ``planned``, print the tables, and return the exit code."""
+    cpus = hostinfo.granted_cpus()
+    threads = suite.threads or len(cpus)
+    if threads > len(cpus):
+        raise UserError(f"threads is {threads}, but only {len(cpus)} CPUs may be used here.")
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # a polite kill ends like Ctrl-C: workers gone, events written
+    titles = {item.cell.adapter: adapters[item.cell.adapter].manifest.title for item in planned}
+    journal = results.create(name, suite, hostinfo.describe(), threads, titles, command)
+    console = terminal.console(stderr=True)
+    console.print(f"run {journal.folder}: {len(planned)} cells of suite '{name}', {threads} CPU threads")
+    start = time.monotonic()
+
+    def tell(cell: str, news: str) -> None:
+        console.print(f"{time.monotonic() - start:7.1f} s  {cell}: {news}", soft_wrap=True)
+
+    try:
+        needs = dict.fromkeys((item.cell.adapter, item.cell.device_kind) for item in planned if item.reason is None)
+        outcomes = provide(needs, adapters, specs)
+        Runner(journal, adapters, outcomes, cpus[:threads], suite.measure, suite.seed, tell).run(planned)
+        code = None
+    except KeyboardInterrupt:
+        code = 130
+    finally:
+        journal.close()
+    report(results.load(journal.folder))
+    if code is None:
+        failed = [cell for cell in results.load(journal.folder).cells if cell.status.is_failure]
+        code = 1 if failed else 0
+    return code
+
+
+def report(run: results.Run) -> None:
+    """Print the tables of ``run`` and write them beside its events as Markdown."""
+    drawn = tables(run)
+    (run.folder / "tables.md").write_text("\n".join(map(markdown, drawn)), encoding="utf-8")
+    for table in drawn:
+        terminal.console().print(terminal.render(table))
+    counts = {status: sum(cell.status is status for cell in run.cells) for status in Status}
+    click.echo(f"{len(run.cells)} cells: " + ", ".join(f"{count} {status}" for status, count in counts.items() if count))
+    click.echo(f"Again, or in detail: harness show {run.folder} --details", file=sys.stderr)

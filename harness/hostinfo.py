@@ -1,0 +1,94 @@
+"""What the host is: read from the system, nothing guessed. What cannot be read is None."""
+
+import os
+import platform
+import socket
+from pathlib import Path
+from typing import Any
+
+
+def granted_cpus() -> list[int]:
+    """Logical CPUs that this process may use, by number."""
+    if hasattr(os, "sched_getaffinity"):
+        return sorted(os.sched_getaffinity(0))
+    return list(range(os.cpu_count() or 1))
+
+
+def cpu_quota() -> float | None:
+    """CPUs' worth of time that the control group grants (cgroup v2 or v1), or None without a limit."""
+    try:
+        limit, period = Path("/sys/fs/cgroup/cpu.max").read_text().split()
+        return None if limit == "max" else int(limit) / int(period)
+    except (OSError, ValueError):
+        pass
+    try:
+        quota = int(Path("/sys/fs/cgroup/cpu/cpu.cfs_quota_us").read_text())
+        period_us = int(Path("/sys/fs/cgroup/cpu/cpu.cfs_period_us").read_text())
+        return quota / period_us if quota > 0 else None
+    except (OSError, ValueError):
+        return None
+
+
+def _cpu_model() -> str | None:
+    try:
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    except OSError:
+        pass
+    return platform.processor() or None
+
+
+def governor() -> str | None:
+    """The frequency governor of CPU 0, where the system tells."""
+    try:
+        return Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor").read_text().strip()
+    except OSError:
+        return None
+
+
+def load_average() -> float | None:
+    """The 1-minute load average."""
+    return os.getloadavg()[0] if hasattr(os, "getloadavg") else None
+
+
+def gpus() -> list[dict[str, Any]]:
+    """NVIDIA GPUs by NVML: index, name, UUID, memory in bytes, driver. Empty without a driver."""
+    import pynvml
+
+    try:
+        pynvml.nvmlInit()
+    except pynvml.NVMLError:
+        return []
+    try:
+        found = []
+        for index in range(pynvml.nvmlDeviceGetCount()):
+            handle = pynvml.nvmlDeviceGetHandleByIndex(index)
+            memory = pynvml.nvmlDeviceGetMemoryInfo(handle).total
+            uuid, name = pynvml.nvmlDeviceGetUUID(handle), pynvml.nvmlDeviceGetName(handle)
+            found.append(
+                {"index": index, "name": name, "uuid": uuid, "memory_bytes": memory, "driver": pynvml.nvmlSystemGetDriverVersion()}
+            )
+        return found
+    finally:
+        pynvml.nvmlShutdown()
+
+
+def describe() -> dict[str, Any]:
+    """The host as a run stores it."""
+    import psutil
+
+    return {
+        "hostname": socket.gethostname(),
+        "system": f"{platform.system()} {platform.release()}",
+        "machine": platform.machine(),
+        "cpu": _cpu_model(),
+        "cpus": granted_cpus(),
+        "cpu_quota": cpu_quota(),
+        "governor": governor(),
+        "memory_bytes": psutil.virtual_memory().total,
+        "swap_bytes": psutil.swap_memory().total,
+        "load_average": load_average(),
+        "gpus": gpus(),
+        "python": platform.python_version(),
+    }

@@ -1,0 +1,167 @@
+"""From a suite to cells: which there are, and which of them are N/A before anything runs, and why."""
+
+from collections.abc import Callable, Iterable
+
+import pydantic
+
+from harness.adapters import Adapter, Gap
+from harness.config import Measure, Suite
+from harness.core.errors import GeometryError
+from harness.core.graph import Graph
+from harness.core.models import MODELS
+from harness.errors import UserError
+from harness.suggest import unknown
+
+
+class Cell(pydantic.BaseModel):
+    """One thing to measure: framework x model x mode x device x precision x batch x size x execution variant."""
+
+    model_config = pydantic.ConfigDict(extra="forbid", frozen=True)
+
+    adapter: str
+    model: str
+    mode: str
+    device: str
+    precision: str
+    variant: str
+    batch: int
+    size: int
+
+    @property
+    def key(self) -> str:
+        """The cell's name in events and messages."""
+        return f"{self.model}/{self.mode}/{self.device}/{self.precision}/b{self.batch}/s{self.size}/{self.adapter}/{self.variant}"
+
+    @property
+    def group(self) -> tuple[str, str, str, str, int, int]:
+        """Cells of one group differ only in framework and variant: they are what a table compares."""
+        return (self.model, self.mode, self.device, self.precision, self.batch, self.size)
+
+    @property
+    def device_kind(self) -> str:
+        return self.device.partition(":")[0]
+
+
+class Planned(pydantic.BaseModel):
+    """A cell and, where it is N/A, the reason."""
+
+    model_config = pydantic.ConfigDict(extra="forbid", frozen=True)
+
+    cell: Cell
+    reason: str | None = None
+
+
+class Filters(pydantic.BaseModel):
+    """What the command line narrows or replaces; an empty list leaves the suite's."""
+
+    adapters: tuple[str, ...] = ()
+    models: tuple[str, ...] = ()
+    modes: tuple[str, ...] = ()
+    devices: tuple[str, ...] = ()
+    precisions: tuple[str, ...] = ()
+    variants: tuple[str, ...] = ()  # "adapter=variant"
+    batch: int | None = None
+
+
+def narrow(suite: Suite, filters: Filters, adapters: dict[str, Adapter]) -> Suite:
+    """Return ``suite`` with the command line's choices, which may also name what the suite does not list."""
+    changes: dict[str, object] = {
+        field: chosen for field in ("adapters", "models", "modes", "devices", "precisions") if (chosen := getattr(filters, field))
+    }
+    if filters.batch is not None:
+        changes |= {"batch": filters.batch, "batches": {}}
+    if filters.variants:
+        variants: dict[str, tuple[str, ...]] = {}
+        for text in filters.variants:
+            adapter, _, variant = text.partition("=")
+            if not variant:
+                raise UserError(f"--variant '{text}': write ADAPTER=VARIANT, for example pytorch=compile.")
+            variants[adapter] = (*variants.get(adapter, ()), variant)
+        changes["variants"] = {**suite.variants, **variants}
+    narrowed = Suite.model_validate({**suite.model_dump(), **changes})
+    _check_names(narrowed, adapters)
+    return narrowed
+
+
+def _check_names(suite: Suite, adapters: dict[str, Adapter]) -> None:
+    for name in (*suite.adapters, *suite.variants):
+        if name not in adapters:
+            raise UserError(unknown("adapter", name, adapters))
+    for name in (*suite.models, *suite.batches):
+        if name not in MODELS:
+            raise UserError(unknown("model", name, MODELS))
+    for adapter, variants in suite.variants.items():
+        for variant in variants:
+            if variant not in adapters[adapter].manifest.variants:
+                raise UserError(unknown(f"variant of {adapter}", variant, adapters[adapter].manifest.variants))
+
+
+def plan(suite: Suite, adapters: dict[str, Adapter], device_missing: Callable[[str], str | None]) -> list[Planned]:
+    """Return every cell of ``suite``, group by group, with the reason of each N/A that is known beforehand.
+
+    ``device_missing`` says why a device is not to be had on this host, or None where it is.
+    """
+    planned = []
+    for device in suite.devices:
+        for precision in suite.precisions:
+            for model in suite.models:
+                for mode in suite.modes:
+                    for name in suite.adapters:
+                        for variant in suite.variants.get(name, adapters[name].manifest.variants[:1]):
+                            cell = Cell(
+                                adapter=name,
+                                model=model,
+                                mode=mode,
+                                device=device,
+                                precision=precision,
+                                variant=variant,
+                                batch=suite.batches.get(model, suite.batch),
+                                size=suite.size or MODELS[model].size,
+                            )
+                            planned.append(Planned(cell=cell, reason=why_not(cell, adapters[name]) or device_missing(device)))
+    return planned
+
+
+def why_not(cell: Cell, adapter: Adapter) -> str | None:
+    """Return why ``adapter`` cannot do ``cell``, as far as its manifest, its gaps and the model's geometry tell."""
+    manifest = adapter.manifest
+    if cell.device_kind not in manifest.devices:
+        return f"{manifest.title} has no {cell.device_kind} build in this adapter"
+    if cell.precision not in manifest.precisions:
+        return f"the {manifest.title} adapter runs {', '.join(manifest.precisions)}, not {cell.precision}"
+    try:
+        graph = MODELS[cell.model].build(cell.size)
+    except GeometryError as error:
+        return f"no network at {cell.size} pixels: {error}"
+    if cell.mode == "infer":
+        graph = graph.for_inference()
+    return _gap(cell, graph, adapter.gaps)
+
+
+def _gap(cell: Cell, graph: Graph, gaps: Iterable[Gap]) -> str | None:
+    ops = {node.op for node in graph.nodes}
+    for gap in gaps:
+        wanted = gap.model_dump(exclude_none=True, exclude={"reason", "op", "device"})
+        here = all(getattr(cell, field) == value for field, value in wanted.items())
+        if here and (gap.op is None or gap.op in ops) and gap.device in (None, cell.device, cell.device_kind):
+            return gap.reason
+    return None
+
+
+def device_missing(gpu_count: int) -> Callable[[str], str | None]:
+    """Return the function that ``plan`` asks about devices, for a host with ``gpu_count`` NVIDIA GPUs."""
+
+    def reason(device: str) -> str | None:
+        if device == "cpu":
+            return None
+        if gpu_count == 0:
+            return "this host has no NVIDIA GPU (or no driver for it)"
+        index = int(device.partition(":")[2] or 0)
+        return None if index < gpu_count else f"this host has {gpu_count} NVIDIA GPU(s), so there is no {device}"
+
+    return reason
+
+
+def blocks_within(measure: Measure, block_seconds: float) -> int:
+    """How many blocks of that length the cell's budget holds: all, or fewer, but at least three."""
+    return max(min(3, measure.blocks), min(measure.blocks, int(measure.cell_seconds / block_seconds)))

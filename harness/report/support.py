@@ -1,0 +1,39 @@
+"""The matrix of what is supported, with a numbered reason for every N/A."""
+
+import rich.table
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from harness.core.models import MODELS
+from harness.matrix import Planned
+
+
+def support(planned: list[Planned]) -> RenderableType:
+    """Return models by frameworks; an entry names the modes that can be measured."""
+    rows = list(dict.fromkeys((p.cell.model, p.cell.device, p.cell.precision) for p in planned))
+    columns = list(dict.fromkeys((p.cell.adapter, p.cell.variant) for p in planned))
+    reasons: list[str] = []
+    drawn = rich.table.Table(title="yes: measured; N/A: see the reason", title_justify="left")
+    drawn.add_column("model")
+    for adapter, variant in columns:
+        drawn.add_column(Text(f"{adapter}\n{variant}"))
+    for model, device, precision in rows:
+        texts = [Text(f"{MODELS[model].title}, {device}, {precision}")]
+        for adapter, variant in columns:
+            mine = [
+                p
+                for p in planned
+                if (p.cell.model, p.cell.device, p.cell.precision, p.cell.adapter, p.cell.variant)
+                == (model, device, precision, adapter, variant)
+            ]
+            texts.append(Text("\n".join(f"{p.cell.mode}: {_verdict(p, reasons)}" for p in mine)))
+        drawn.add_row(*texts)
+    return Group(drawn, *(Text(f"[{number}] {reason}") for number, reason in enumerate(reasons, start=1)))
+
+
+def _verdict(planned: Planned, reasons: list[str]) -> str:
+    if planned.reason is None:
+        return "yes"
+    if planned.reason not in reasons:
+        reasons.append(planned.reason)
+    return f"N/A [{reasons.index(planned.reason) + 1}]"

@@ -1,0 +1,187 @@
+"""A run's folder: run.json (what was asked, of what, where), events.jsonl (the truth, append-only) and logs/.
+
+Everything that a table says is a pure function of these two files.
+"""
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pydantic
+
+from harness import __version__, checks, paths
+from harness.config import Measure, Suite
+from harness.errors import UserError
+from harness.matrix import Cell
+from harness.stats import Rate, rate
+from harness.statuses import Status
+
+# Of both files. 1: first version.
+VERSION = 1
+
+
+class Check(pydantic.BaseModel):
+    """One comparison with the reference, as a worker reported it. An error that is not finite is None."""
+
+    what: str
+    error: float | None
+    limit: float
+    worst: str
+    passed: bool
+
+
+class CellResult(pydantic.BaseModel):
+    """What the events say about one cell."""
+
+    cell: Cell
+    status: Status
+    reason: str = ""
+    rate: Rate | None = None
+    checks: tuple[Check, ...] = ()
+    ledger: dict[str, Any] = {}
+    first_step_seconds: float | None = None
+    cpu_per_wall: float | None = None
+    peak_rss_bytes: int | None = None
+
+
+class Run(pydantic.BaseModel):
+    """A whole run as tables want it."""
+
+    folder: Path
+    id: str
+    suite: Suite
+    suite_name: str
+    host: dict[str, Any]
+    threads: int
+    titles: dict[str, str]  # of adapters
+    cells: tuple[CellResult, ...]
+    torn: bool = False  # the last line was cut by a kill and set aside
+
+
+class Journal:
+    """The writing end. Each event is one line, flushed, so that a kill loses at most the line being written."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._file = (folder / "events.jsonl").open("a", encoding="utf-8")
+
+    def write(self, event: str, **fields: Any) -> None:
+        self._file.write(json.dumps({"event": event, "time": round(time.time(), 3), **fields}, allow_nan=False) + "\n")
+        self._file.flush()
+
+    def close(self) -> None:
+        self._file.close()
+
+
+def create(suite_name: str, suite: Suite, host: dict[str, Any], threads: int, titles: dict[str, str], command: list[str]) -> Journal:
+    """Make a new run folder and return its journal."""
+    stamp = time.strftime("%Y%m%d-%H%M%S")
+    for number in range(1, 1000):
+        name = f"{stamp}-{suite_name}" + (f"-{number}" if number > 1 else "")
+        folder = paths.runs() / name
+        try:
+            folder.mkdir(parents=True)
+            break
+        except FileExistsError:
+            continue
+        except OSError as error:
+            raise UserError(f"{folder}: cannot be made: {error.strerror}. Set HARNESS_RUNS to a folder that can be written.")
+    (folder / "logs").mkdir()
+    document = {
+        "version": VERSION,
+        "id": name,
+        "harness": __version__,
+        "suite_name": suite_name,
+        "suite": suite.model_dump(mode="json"),
+        "host": host,
+        "threads": threads,
+        "titles": titles,
+        "command": command,
+    }
+    partial = folder / "run.json.part"
+    partial.write_text(json.dumps(document, indent=1), encoding="utf-8")
+    partial.replace(folder / "run.json")
+    return Journal(folder)
+
+
+def find(name: str) -> Path:
+    """Return the folder of a run, by its path, its name under the runs folder, or 'last'."""
+    if name == "last":
+        folders = sorted(path.parent for path in paths.runs().glob("*/run.json"))
+        if not folders:
+            raise UserError(f"There are no runs in {paths.runs()} yet. Make one: harness run")
+        return folders[-1]
+    for folder in (Path(name), paths.runs() / name):
+        if (folder / "run.json").is_file():
+            return folder
+    raise UserError(f"'{name}' is no run: neither {Path(name) / 'run.json'} nor {paths.runs() / name / 'run.json'} exists.")
+
+
+def _events(folder: Path) -> Iterator[dict[str, Any]]:
+    """Yield the events; a last line that was torn by a kill comes as ``{"event": "torn"}``."""
+    lines = (folder / "events.jsonl").read_bytes().split(b"\n")
+    for number, line in enumerate(lines, start=1):
+        if not line:
+            continue
+        try:
+            yield json.loads(line)
+        except ValueError:
+            if number < len(lines):
+                raise UserError(f"{folder / 'events.jsonl'}:{number}: is no JSON; the file was changed after it was written.")
+            yield {"event": "torn"}
+
+
+def load(folder: Path) -> Run:
+    """Read a run; raise ``UserError`` for one that this version cannot read."""
+    try:
+        document = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+        version = document["version"]
+    except (OSError, ValueError, KeyError) as error:
+        raise UserError(f"{folder / 'run.json'}: cannot be read: {error}.")
+    if version != VERSION:
+        raise UserError(f"{folder / 'run.json'}: is of version {version}; this harness reads {VERSION}. Use the harness that made it.")
+    suite = Suite.model_validate(document["suite"])
+    seen: dict[str, list[dict[str, Any]]] = {}
+    cells: dict[str, Cell] = {}
+    torn = False
+    for event in _events(folder):
+        if event["event"] == "cell-planned":
+            cell = Cell.model_validate(event["cell"])
+            cells[cell.key] = cell
+            seen[cell.key] = []
+        elif "cell" in event:
+            seen[event["cell"]].append(event)
+        torn = torn or event["event"] == "torn"
+    results = tuple(summarise(cell, seen[key], suite.measure) for key, cell in cells.items())
+    fields = {name: document[name] for name in ("id", "suite_name", "host", "threads", "titles")}
+    return Run(folder=folder, suite=suite, cells=results, torn=torn, **fields)
+
+
+def summarise(cell: Cell, events: list[dict[str, Any]], measure: Measure) -> CellResult:
+    """Return what ``events`` say about ``cell``, judged by ``checks``."""
+    by_kind = {event["event"]: event for event in events}
+    compared = [Check.model_validate(check) for event in events for check in event.get("checks", ())]
+    built = by_kind.get("built", {})
+    result = CellResult(
+        cell=cell,
+        status=Status.INTERRUPTED,
+        reason="the run ended before this cell did",
+        checks=tuple(compared),
+        ledger=built.get("ledger", {}),
+        first_step_seconds=built.get("first_step_seconds"),
+        peak_rss_bytes=by_kind.get("finished", {}).get("peak_rss_bytes"),
+    )
+    ended = by_kind.get("cell-ended")
+    if ended is None:
+        return result
+    status, reason = Status(ended["status"]), ended["reason"]
+    timed = [event for event in events if event["event"] == "block" and event["label"] == "timed"]
+    if status is not Status.OK:
+        return result.model_copy(update={"status": status, "reason": reason})
+    steps, seconds = [event["steps"] for event in timed], [event["seconds"] for event in timed]
+    speed = rate(steps, seconds, cell.batch)
+    status, reason = checks.judge(compared, speed, bool(by_kind["finished"]["finite"]), measure)
+    cpu = sum(event["cpu_seconds"] for event in timed) / sum(seconds)
+    return result.model_copy(update={"status": status, "reason": reason, "rate": speed, "cpu_per_wall": cpu})

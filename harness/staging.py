@@ -1,0 +1,43 @@
+"""The folder that a worker imports from: harness.core and one adapter's package, and nothing else of the host.
+
+It is named by the hash of its content, so a worker can never run stale code, and the hash stands in every result.
+"""
+
+import hashlib
+import shutil
+import tempfile
+from pathlib import Path
+
+from harness import paths
+from harness.adapters import Adapter
+
+MAIN = "from harness.core.worker import main\n\nmain()\n"
+
+
+def _files(adapter: Adapter) -> dict[str, Path]:
+    """Staged path to source path, for every Python file."""
+    files = {"harness/__init__.py": paths.PACKAGE / "__init__.py"}
+    for root, parent in ((paths.PACKAGE / "core", paths.PACKAGE.parent), (adapter.folder / adapter.manifest.package, adapter.folder)):
+        files.update((str(path.relative_to(parent)), path) for path in sorted(root.rglob("*.py")))
+    return files
+
+
+def stage(adapter: Adapter) -> tuple[Path, str]:
+    """Return the staged folder and its hash, making it if it is not there."""
+    contents = {name: path.read_bytes() for name, path in _files(adapter).items()}
+    contents["__main__.py"] = MAIN.encode()
+    digest = hashlib.sha256()
+    for name, content in sorted(contents.items()):
+        digest.update(f"{name}\0{len(content)}\0".encode() + content)
+    target = paths.cache() / "staged" / f"{adapter.name}-{digest.hexdigest()[:16]}"
+    if not target.is_dir():
+        target.parent.mkdir(parents=True, exist_ok=True)
+        partial = Path(tempfile.mkdtemp(dir=target.parent))
+        for name, content in contents.items():
+            (partial / name).parent.mkdir(parents=True, exist_ok=True)
+            (partial / name).write_bytes(content)
+        try:
+            partial.rename(target)
+        except OSError:  # another process was first; its copy is the same
+            shutil.rmtree(partial)
+    return target, digest.hexdigest()

@@ -1,0 +1,99 @@
+"""The host's end of a worker: start it, ask it, park it, end it."""
+
+import contextlib
+import json
+import os
+import select
+import signal
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+from harness.statuses import Status
+
+GRACE = 2.0  # seconds between SIGTERM and SIGKILL
+
+
+class WorkerFailed(Exception):
+    """A worker ended a cell: its own report of a failure, its death, or a time limit."""
+
+    def __init__(self, status: Status, reason: str) -> None:
+        super().__init__(f"{status}: {reason}")
+        self.status = status
+        self.reason = reason
+
+
+class Worker:
+    """One worker process, alone in its process group. Requests and events are lines of JSON on its pipes."""
+
+    def __init__(self, command: list[str], variables: dict[str, str], log: Path) -> None:
+        self.log = log
+        self._pending = b""
+        with log.open("ab") as stderr:
+            self._process = subprocess.Popen(
+                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stderr, env=variables, cwd="/", start_new_session=True
+            )
+
+    def ask(self, request: dict[str, Any], limit: float) -> dict[str, Any]:
+        """Send ``request`` and return the event that answers it within ``limit`` seconds; raise ``WorkerFailed``."""
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write(json.dumps(request).encode() + b"\n")
+            self._process.stdin.flush()
+        except OSError:
+            raise self._death()
+        event = json.loads(self._line(limit, str(request.get("do", "start"))))
+        if event["event"] == "failed":
+            raise WorkerFailed(Status(event["status"]), event["reason"])
+        assert isinstance(event, dict)
+        return event
+
+    def _line(self, limit: float, phase: str) -> bytes:
+        assert self._process.stdout is not None
+        pipe, deadline = self._process.stdout.fileno(), time.monotonic() + limit
+        while b"\n" not in self._pending:
+            if not select.select([pipe], [], [], max(0.0, deadline - time.monotonic()))[0]:
+                raise WorkerFailed(Status.TIMEOUT, f"{phase} took longer than {limit:.0f} s")
+            chunk = os.read(pipe, 65536)
+            if not chunk:
+                raise self._death()
+            self._pending += chunk
+        line, _, self._pending = self._pending.partition(b"\n")
+        return line
+
+    def _death(self) -> WorkerFailed:
+        code = self._process.wait()
+        how = f"killed by signal {-code} ({signal.Signals(-code).name})" if code < 0 else f"ended with exit code {code}"
+        last = self.log_tail(1)
+        return WorkerFailed(Status.CRASHED, f"the worker was {how}" + (f"; its last words: {last}" if last else "") + f" (log: {self.log})")
+
+    def log_tail(self, lines: int) -> str:
+        with self.log.open("rb") as file:
+            file.seek(max(0, self.log.stat().st_size - 4096))
+            tail = file.read().decode("utf-8", "replace").strip().splitlines()
+        return "\n".join(tail[-lines:])
+
+    def park(self) -> None:
+        """Stop the whole process group, so that an idle rival's thread pools take no core."""
+        self._signal(signal.SIGSTOP)
+
+    def wake(self) -> None:
+        self._signal(signal.SIGCONT)
+
+    def end(self) -> None:
+        """End the worker and everything it started: SIGTERM, a moment of grace, SIGKILL."""
+        self._signal(signal.SIGCONT)
+        self._signal(signal.SIGTERM)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(GRACE)
+        self._signal(signal.SIGKILL)
+        self._process.wait()
+        for pipe in (self._process.stdin, self._process.stdout):
+            if pipe is not None:
+                with contextlib.suppress(OSError):  # a request that the dead worker never read
+                    pipe.close()
+
+    def _signal(self, number: signal.Signals) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._process.pid, number)
