@@ -82,7 +82,7 @@ class Plan:
         import pydantic
 
         from harness import config as configuration
-        from harness import hostinfo, matrix
+        from harness import hostinfo, matrix, toml
         from harness.adapters import discover
         from harness.suggest import unknown
 
@@ -101,7 +101,7 @@ class Plan:
         try:
             self.suite = matrix.narrow(listed, matrix.Filters(**filters), self.adapters)
         except pydantic.ValidationError as error:
-            raise UserError("; ".join(f"{'.'.join(map(str, e['loc']))} is {e['input']!r}: {e['msg']}" for e in error.errors()) + ".")
+            raise UserError(toml.explain("command line", configuration.Suite, error))
         self.cells: list[Planned] = matrix.plan(self.suite, self.adapters, matrix.device_missing(len(hostinfo.gpus())))
 
 

@@ -1,6 +1,7 @@
 """benchmarks.toml: suites of cells as data, and where each adapter's environment comes from."""
 
 import json
+import re
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -14,7 +15,15 @@ VERSION = 1
 
 Names = Annotated[tuple[str, ...], pydantic.Field(min_length=1)]
 Positive = Annotated[int, pydantic.Field(ge=1)]
-Device = Annotated[str, pydantic.Field(pattern=r"^(cpu|cuda(:\d+)?)$")]
+
+
+def _is_device(text: str) -> str:
+    if not re.fullmatch(r"cpu|cuda(:\d+)?", text):
+        raise ValueError("a device is cpu, cuda or cuda:N")
+    return text
+
+
+Device = Annotated[str, pydantic.AfterValidator(_is_device)]
 
 
 class _Table(pydantic.BaseModel):

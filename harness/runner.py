@@ -111,6 +111,9 @@ class Runner:
                 self._end(item.cell, Status.ENV_FAILED, outcome.reason + (f" (log: {outcome.log})" if outcome.log else ""))
             else:
                 self._prepare(item.cell, outcome)
+        if self._alive:
+            names = ", ".join(rival.cell.adapter for rival in self._alive)
+            self.tell("/".join(map(str, group[0].cell.group)), f"measuring {names} in alternating blocks")
         for rival in self._rounds():
             self._guard(rival, self._timed_block)
         for rival in list(self._alive):
@@ -171,7 +174,6 @@ class Runner:
                     yield rival
 
     def _timed_block(self, rival: Rival) -> None:
-        self.tell(rival.cell.key, "measuring")
         rival.block(1, "settle")  # caches and thread pools are cold after a stop
         rival.block(rival.steps, "timed")
 

@@ -2,7 +2,7 @@
 
 import tomllib
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pydantic
 
@@ -23,11 +23,18 @@ def load(path: Path, model: type[Model]) -> Model:
     try:
         return model.model_validate(document)
     except pydantic.ValidationError as error:
-        raise UserError("\n".join(_sentence(path, model, fault) for fault in error.errors()))
+        raise UserError(explain(str(path), model, error))
 
 
-def _sentence(path: Path, model: type[pydantic.BaseModel], fault: object) -> str:
-    assert isinstance(fault, dict)
+def explain(source: str, model: type[pydantic.BaseModel], error: pydantic.ValidationError) -> str:
+    """Return a line for each field of ``source`` that is wrong. A list that is short of the items found wrong is not news."""
+    faults = error.errors()
+    places = [fault["loc"] for fault in faults]
+    own = [f for f in faults if not (f["type"] == "too_short" and any(p[: len(f["loc"])] == f["loc"] and p != f["loc"] for p in places))]
+    return "\n".join(_sentence(source, model, fault) for fault in own)
+
+
+def _sentence(path: str, model: type[pydantic.BaseModel], fault: Any) -> str:
     place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in fault["loc"]).lstrip(".")
     if fault["type"] == "extra_forbidden":
         field = str(fault["loc"][-1])
@@ -40,15 +47,16 @@ def _sentence(path: Path, model: type[pydantic.BaseModel], fault: object) -> str
 
 def _fields(model: type[pydantic.BaseModel], location: tuple[int | str, ...]) -> list[str]:
     """The fields of the table at ``location``, following nested models, dictionaries and tuples of models."""
-    current = model
+    current, is_key = model, False
     for part in location:
-        field = current.model_fields.get(part) if isinstance(part, str) else None
-        if field is None:
-            continue  # a key of a dictionary or an index: the model inside was chosen by the step before
-        inner = _model_in(field.annotation)
+        if is_key:  # of a dictionary, or an index: the model inside was chosen by the step before
+            is_key = False
+            continue
+        annotation = current.model_fields[str(part)].annotation
+        inner = _model_in(annotation)
         if inner is None:
             return []
-        current = inner
+        current, is_key = inner, annotation is not inner
     return list(current.model_fields)
 
 

@@ -13,7 +13,7 @@ def support(planned: list[Planned]) -> RenderableType:
     rows = list(dict.fromkeys((p.cell.model, p.cell.device, p.cell.precision) for p in planned))
     columns = list(dict.fromkeys((p.cell.adapter, p.cell.variant) for p in planned))
     reasons: list[str] = []
-    drawn = rich.table.Table(title="yes: measured; N/A: see the reason", title_justify="left")
+    drawn = rich.table.Table()
     drawn.add_column("model")
     for adapter, variant in columns:
         drawn.add_column(Text(f"{adapter}\n{variant}"))

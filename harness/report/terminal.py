@@ -17,41 +17,40 @@ def _cell(entry: Entry) -> Text:
 
 def render(table: Table) -> RenderableType:
     """Return one table with its caption and notes."""
-    drawn = rich.table.Table(title=table.title, title_justify="left", title_style="bold")
+    drawn = rich.table.Table()
     drawn.add_column("framework")
     for column in table.columns:
         drawn.add_column(column, justify="right")
     for row in table.rows:
         drawn.add_row(Text(row.title), *map(_cell, row.entries))
     below = [*table.caption, *(f"[{number}] {note}" for number, note in enumerate(table.notes, start=1))]
-    return Group(drawn, *(Text(line) for line in below), Text(""))
+    return Group(Text(table.title, style="bold"), drawn, *(Text(line) for line in below), Text(""))
 
 
 def details(run: Run) -> RenderableType:
-    """Return one line per cell: what its number rests on."""
-    drawn = rich.table.Table(title="Cells", title_justify="left", title_style="bold")
-    for name, justify in (("cell", "left"), ("status", "left"), ("blocks x steps", "right"), ("CPU/wall", "right")):
-        drawn.add_column(name, justify=justify)  # type: ignore[arg-type]  # rich's literal type
-    for name in ("first step", "worst error / limit", "peak RSS"):
-        drawn.add_column(name, justify="right")
+    """Return two lines per cell: what its number rests on."""
+    lines = [Text("Cells", style="bold")]
     for result in run.cells:
-        drawn.add_row(*map(Text, _detail(result)))
-    return drawn
+        lines.append(Text(f"{result.cell.key}: {result.status}" + (f": {result.reason}" if result.reason else "")))
+        lines.extend(Text(f"    {fact}", style="dim") for fact in _facts(result))
+    return Group(*lines)
 
 
-def _detail(result: CellResult) -> tuple[str, ...]:
-    rate = result.rate
-    compared = [check for check in result.checks if check.error is not None]
-    closest = max(compared, key=lambda check: (check.error or 0.0) / check.limit, default=None)
-    return (
-        result.cell.key,
-        str(result.status),
-        f"{rate.blocks} x {rate.steps / rate.blocks:.0f}" if rate else "none",
-        f"{result.cpu_per_wall:.2f}" if result.cpu_per_wall is not None else "unknown",
-        f"{result.first_step_seconds:.1f} s" if result.first_step_seconds is not None else "unknown",
-        f"{closest.error:.0e} / {closest.limit:.0e} ({closest.what})" if closest else "none",
-        f"{result.peak_rss_bytes / 2**20:,.0f} MiB" if result.peak_rss_bytes else "unknown",
-    )
+def _facts(result: CellResult) -> list[str]:
+    facts = []
+    if result.rate is not None:
+        rate = result.rate
+        facts.append(f"{rate.steps} steps in {rate.blocks} blocks; CPU time / wall time {result.cpu_per_wall:.2f}")
+    if result.first_step_seconds is not None:
+        facts.append(f"building and first step {result.first_step_seconds:.1f} s")
+    if result.peak_rss_bytes is not None:
+        facts.append(f"peak resident memory of the worker {result.peak_rss_bytes / 2**20:,.0f} MiB, proofs included")
+    for check in result.checks:
+        error = "not finite" if check.error is None else f"{check.error:.1e}"
+        facts.append(f"{'passed' if check.passed else 'FAILED'}: {check.what}: relative error {error}, limit {check.limit:.0e}")
+    if result.ledger:
+        facts.append("; ".join(f"{name} {value}" for name, value in result.ledger.items()))
+    return facts
 
 
 def console(stderr: bool = False) -> Console:
