@@ -60,6 +60,21 @@ class Rival:
         self.blocks = matrix.blocks_within(measure, self.steps * self.step_seconds)
 
 
+def _silent(cell: str, news: str) -> None:
+    """Tell nobody."""
+
+
+def prove(rival: Rival, job: Job, tell: Tell = _silent) -> None:
+    """Start the job, prove parity small, build full size and check that; raise ``WorkerFailed`` where something differs."""
+    rival.ask(job.to_json(), LIMITS["start"])
+    for phase, news in (("parity", "proving parity"), ("build", "building")):
+        tell(rival.cell.key, news)
+        event = rival.ask({"do": phase}, LIMITS[phase])
+        failure = checks.first_failure([Check.model_validate(check) for check in event["checks"]])
+        if failure:
+            raise WorkerFailed(Status.PARITY_FAILED, failure)
+
+
 class Runner:
     """Measures planned cells and writes every event to the journal."""
 
@@ -141,14 +156,7 @@ class Runner:
         self._guard(rival, self._prove_and_warm_up)
 
     def _prove_and_warm_up(self, rival: Rival) -> None:
-        job = self._job(rival.cell)
-        rival.ask(job.to_json(), LIMITS["start"])
-        for phase, news in (("parity", "proving parity"), ("build", "building")):
-            self.tell(rival.cell.key, news)
-            event = rival.ask({"do": phase}, LIMITS[phase])
-            failure = checks.first_failure([Check.model_validate(check) for check in event["checks"]])
-            if failure:
-                raise WorkerFailed(Status.PARITY_FAILED, failure)
+        prove(rival, self._job(rival.cell), self.tell)
         self.tell(rival.cell.key, "warming up")
         rival.warm_up(self.measure)
 
