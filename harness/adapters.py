@@ -7,6 +7,7 @@ from typing import Literal
 import pydantic
 
 from harness import paths, toml
+from harness.config import Mode, Precision
 from harness.errors import UserError
 
 
@@ -27,9 +28,9 @@ class Gap(pydantic.BaseModel):
     reason: str
     op: str | None = None
     model: str | None = None
-    mode: Literal["train", "infer"] | None = None
+    mode: Mode | None = None
     device: str | None = None
-    precision: str | None = None
+    precision: Precision | None = None
     variant: str | None = None
 
 
@@ -53,7 +54,7 @@ class Manifest(pydantic.BaseModel):
     package: str = pydantic.Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")
     python: str
     variants: tuple[str, ...] = pydantic.Field(min_length=1)
-    precisions: tuple[str, ...] = pydantic.Field(min_length=1)
+    precisions: tuple[Precision, ...] = pydantic.Field(min_length=1)
     gates: tuple[Literal["fp64", "fp32"], ...] = pydantic.Field(min_length=1)
     devices: dict[Literal["cpu", "cuda"], DeviceSpec] = pydantic.Field(min_length=1)
 

@@ -3,7 +3,7 @@
 import json
 import re
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeVar
 
 import pydantic
 
@@ -13,8 +13,11 @@ from harness.errors import UserError
 # 1: first version.
 VERSION = 1
 
-Names = Annotated[tuple[str, ...], pydantic.Field(min_length=1)]
-Positive = Annotated[int, pydantic.Field(ge=1)]
+
+def _unlike(items: tuple[str, ...]) -> tuple[str, ...]:
+    if len(set(items)) < len(items):
+        raise ValueError("every item may stand there once")
+    return items
 
 
 def _is_device(text: str) -> str:
@@ -23,6 +26,12 @@ def _is_device(text: str) -> str:
     return text
 
 
+Item = TypeVar("Item", bound=str)
+Some = Annotated[tuple[Item, ...], pydantic.Field(min_length=1), pydantic.AfterValidator(_unlike)]
+Names = Some[str]
+Positive = Annotated[int, pydantic.Field(ge=1)]
+Mode = Literal["train", "infer"]
+Precision = Literal["fp32", "tf32", "fp16", "bf16", "int8"]
 Device = Annotated[str, pydantic.AfterValidator(_is_device)]
 
 
@@ -49,9 +58,9 @@ class Suite(_Table):
     title: str
     adapters: Names
     models: Names
-    modes: Annotated[tuple[Literal["train", "infer"], ...], pydantic.Field(min_length=1)] = ("train", "infer")
-    devices: Annotated[tuple[Device, ...], pydantic.Field(min_length=1)] = ("cpu",)
-    precisions: Names = ("fp32",)
+    modes: Some[Mode] = ("train", "infer")
+    devices: Some[Device] = ("cpu",)
+    precisions: Some[Precision] = ("fp32",)
     variants: dict[str, Names] = pydantic.Field({}, description="execution variants by adapter; the first of its manifest otherwise")
     batch: Positive = pydantic.Field(description="samples a step")
     batches: dict[str, Positive] = pydantic.Field({}, description="samples a step for single models")

@@ -28,6 +28,15 @@ def _take_streams() -> Tuple[IO[str], IO[str]]:
     return requests, events
 
 
+def _die_with_host() -> None:
+    """Ask Linux to kill this process when the host dies, even where it is stopped and could not see its input end."""
+    if sys.platform.startswith("linux"):
+        import ctypes
+        import signal
+
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # 1 is PR_SET_PDEATHSIG, see prctl(2)
+
+
 def _pin(cpus: List[int]) -> None:
     """Hold the process to the CPUs granted, before any framework counts them."""
     if hasattr(os, "sched_setaffinity"):
@@ -160,6 +169,7 @@ def serve(requests: IO[str], events: IO[str]) -> int:
 
 def main() -> None:
     """Entry point of a staged worker. Leaves without interpreter shutdown, in which old frameworks crash or hang."""
+    _die_with_host()
     requests, events = _take_streams()
     code = serve(requests, events)
     sys.stderr.flush()
