@@ -105,10 +105,14 @@ class Graph:
         inputs = tuple(spec for spec in self.inputs if spec.name in needed)
         return Graph(self.name, inputs, nodes, self.params, self.outputs, "")
 
+    def with_attrs(self, op: str, **attrs: Any) -> "Graph":
+        """Return the graph with these attributes in every node of ``op``. They must not change shapes."""
+        nodes = tuple(n._replace(attrs=dict(n.attrs, **attrs)) if n.op == op else n for n in self.nodes)
+        return Graph(self.name, self.inputs, nodes, self.params, self.outputs, self.loss)
+
     def without_dropout(self) -> "Graph":
         """Return the graph with every drop rate at 0, which is where frameworks can be compared."""
-        nodes = tuple(n._replace(attrs={"rate": 0.0}) if n.op == "dropout" else n for n in self.nodes)
-        return Graph(self.name, self.inputs, nodes, self.params, self.outputs, self.loss)
+        return self.with_attrs("dropout", rate=0.0)
 
     def fingerprint(self) -> str:
         """SHA-256 of everything that defines the graph."""

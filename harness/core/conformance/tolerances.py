@@ -23,7 +23,7 @@ class Tolerance(NamedTuple):
 
 
 TOLERANCES: Dict[str, Tolerance] = {
-    "fp64": Tolerance(1e-9, 1e-9, 1e-9, 1e-9, 1e-9, 1e-7),
+    "fp64": Tolerance(1e-9, 1e-9, 1e-9, 1e-9, 1e-9, 1e-9),
     "fp32": Tolerance(1e-5, 1e-4, 1e-5, 1e-2, 1e-2, float("inf")),
 }
 

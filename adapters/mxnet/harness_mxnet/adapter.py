@@ -1,0 +1,195 @@
+"""The hooks for MXNet. The graph becomes one symbol, which Gluon runs as a SymbolBlock."""
+
+import json
+import threading
+from typing import Any, Dict, List, Set, Tuple
+
+import mxnet as mx
+import numpy as np
+
+from harness.core import BuildRequest, Graph, Unsupported, hookimpl
+from harness_mxnet import lower
+
+Arrays = Dict[str, np.ndarray]
+Parameters = Dict[str, Any]  # Gluon's, by neutral name
+DTYPES = {"fp64": "float64", "fp32": "float32"}
+FLAGS: Dict[str, Dict[str, bool]] = {"static": {"static_alloc": True, "static_shape": True}, "hybrid": {}}
+ONEDNN = "MKLDNN"  # MXNet's name of it, both as a feature of the build and as the backend that fuses subgraphs
+
+
+class Session:
+    """A hybridized block, its trainer where it trains, and what the last step returned."""
+
+    def __init__(self, block: Any, params: Parameters, outputs: Tuple[str, ...], request: BuildRequest) -> None:
+        self.block = block
+        self.params = params
+        self.outputs = outputs
+        self.device = request.device
+        self.context = context_of(request.device)
+        self.dtype = DTYPES[request.precision]
+        self.library = library_of(self.context, self.dtype)
+        self.trainer: Any = None
+        self.result: Any = None
+        self.batch = 0
+
+
+def context_of(device: str) -> Any:
+    kind, _, number = device.partition(":")
+    return mx.gpu(int(number or 0)) if kind == "cuda" else mx.cpu()
+
+
+def library_of(context: Any, dtype: str) -> str:
+    if context.device_type == "gpu":
+        return "cuDNN"
+    return "oneDNN" if dtype == "float32" and mx.runtime.Features().is_enabled(ONEDNN) else "native kernels"  # oneDNN has no float64
+
+
+def threads_in_effect() -> Set[int]:
+    """Return every thread count that steps may run with: one where all agree.
+
+    A new thread has what OpenMP was started with, as the threads of MXNet's engine have. The importing thread has what
+    MXNet made of it, which is half the CPUs unless OMP_NUM_THREADS was set. Products in float64 run in OpenBLAS.
+    """
+    library = mx.base._LIB  # finds the symbols in the very libraries that MXNet is linked to
+    counts = {library.omp_get_max_threads()}
+    fresh = threading.Thread(target=lambda: counts.add(library.omp_get_max_threads()))
+    fresh.start()
+    fresh.join()
+    if hasattr(library, "openblas_get_num_threads"):
+        counts.add(library.openblas_get_num_threads())
+    return counts
+
+
+def lower_graph(graph: Graph, weights: Arrays, request: BuildRequest) -> Tuple[Any, Parameters]:
+    """Return the block and its parameters by neutral name."""
+    dtype = DTYPES[request.precision]
+    inputs = [mx.sym.var(spec.name, dtype="int32" if spec.kind == "index" else dtype) for spec in graph.inputs]
+    values = dict(zip((spec.name for spec in graph.inputs), inputs))
+    for node in graph.nodes:
+        function = getattr(lower, node.op, None)
+        if function is None:
+            raise Unsupported(node.op, "the MXNet adapter has no lowering for it")
+        params = {role: mx.sym.var(name, dtype=dtype) for role, name in node.params.items()}
+        values[node.name] = function(node, [values[name] for name in node.inputs], params, request.mode == "train")
+    names = graph.outputs + ((graph.loss,) if graph.loss else ())
+    block = mx.gluon.SymbolBlock([values[name] for name in names], inputs)
+    params = dict(block.collect_params().items())
+    load(params, weights, request)
+    return block, params
+
+
+def load(params: Parameters, weights: Arrays, request: BuildRequest) -> None:
+    """Create the parameters on the device and copy the weights in."""
+    for name, param in params.items():
+        param.shape = weights[name].shape
+        param.initialize(mx.init.Zero(), ctx=context_of(request.device))
+        param.set_data(weights[name])
+
+
+def check_threads(threads: int) -> None:
+    found = threads_in_effect()
+    if found != {threads}:
+        counts = " and ".join(str(count) for count in sorted(found))
+        raise Unsupported("threads", "MXNet was loaded with %s, not %d; OMP_NUM_THREADS must be set before" % (counts, threads))
+
+
+def prepare(block: Any, params: Parameters, graph: Graph, request: BuildRequest) -> Session:
+    """Give ``block`` the execution asked for and a trainer. Serves lowered and native models."""
+    if request.variant not in FLAGS:
+        raise Unsupported("variant", "MXNet has static and hybrid, not '%s'" % request.variant)
+    check_threads(request.threads)
+    session = Session(block, params, graph.outputs, request)
+    flags = FLAGS[request.variant]
+    if request.mode == "train":
+        block.hybridize(**flags)
+        lr, momentum = request.optimizer
+        settings = {"learning_rate": lr, "momentum": momentum, "wd": 0.0}
+        session.trainer = mx.gluon.Trainer(block.collect_params(), "sgd", settings)
+        return session
+    for param in params.values():
+        param.grad_req = "null"
+    if session.library == "oneDNN":
+        samples = [mx.nd.zeros((request.batch,) + spec.shape, dtype=session.dtype) for spec in graph.inputs]
+        block.optimize_for(*samples, backend=ONEDNN, **flags)  # folds batch norm, ReLU and sums into the convolutions
+    else:
+        block.hybridize(**flags)
+    return session
+
+
+def execution(block: Any) -> str:
+    """Say how ``block`` runs, from the flags and the graph that its cached operator was made with."""
+    static = all(value for name, value in block._flags if name.startswith("static"))
+    fused = sum(node["op"].startswith("_sg_mkldnn") for node in json.loads(block._cached_graph[1].tojson())["nodes"])
+    return "hybridized%s%s" % (", static" if static else "", ", %d fused oneDNN subgraphs" % fused if fused else "")
+
+
+@hookimpl
+def build_model(graph: Graph, weights: Arrays, request: BuildRequest) -> Session:
+    if request.precision not in DTYPES:
+        raise Unsupported("precision", "the MXNet adapter runs fp64 and fp32, not %s" % request.precision)
+    block, params = lower_graph(graph, weights, request)
+    return prepare(block, params, graph, request)
+
+
+@hookimpl
+def stage_batch(session: Session, arrays: Arrays) -> List[Any]:
+    staged = []
+    for array in arrays.values():
+        dtype = session.dtype if array.dtype.kind == "f" else "int32"
+        staged.append(mx.nd.array(array, ctx=session.context, dtype=dtype))
+    session.batch = len(staged[0])
+    return staged
+
+
+@hookimpl
+def train_step(session: Session, batch: List[Any]) -> None:
+    with mx.autograd.record():
+        session.result = session.block(*batch)
+    session.result[-1].backward()
+    session.trainer.step(1)  # the loss is a mean already
+
+
+@hookimpl
+def infer_step(session: Session, batch: List[Any]) -> None:
+    session.result = session.block(*batch)
+
+
+@hookimpl
+def sync_device(session: Session) -> None:
+    mx.nd.waitall()
+
+
+@hookimpl
+def read_results(session: Session) -> Dict[str, Any]:
+    result = [session.result] if isinstance(session.result, mx.nd.NDArray) else session.result
+    arrays = [array.asnumpy() for array in result]
+    loss = None if session.trainer is None else float(arrays[-1])
+    mx.nd.waitall()  # otherwise running statistics may be read before they are written
+    weights = {name: param.data().asnumpy() for name, param in session.params.items()}
+    return {"outputs": dict(zip(session.outputs, arrays)), "loss": loss, "weights": weights}
+
+
+@hookimpl
+def describe(session: Session) -> Dict[str, Any]:
+    array = next(iter(session.params.values())).data()
+    precisions = {dtype: name for name, dtype in DTYPES.items()}
+    return {
+        "framework": "MXNet",
+        "version": mx.__version__,
+        "device": session.device if array.context == session.context else str(array.context),
+        "precision": precisions[np.dtype(array.dtype).name],
+        "batch": session.batch,
+        "threads": max(threads_in_effect()),
+        "layout": "channels first",
+        "execution": execution(session.block),
+        "tf32": mx.util.getenv("NVIDIA_TF32_OVERRIDE") != "0",
+        "library": session.library,
+        "async_steps": mx.util.getenv("MXNET_ENGINE_TYPE") != "NaiveEngine",
+        "running_var": "biased",
+    }
+
+
+@hookimpl
+def close_model(session: Session) -> None:
+    mx.nd.waitall()  # errors of queued steps belong to this session
+    session.__dict__.clear()
