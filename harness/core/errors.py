@@ -6,7 +6,7 @@ class HarnessError(Exception):
 
 
 class GeometryError(HarnessError):
-    """A network cannot be built at this input size: some layer would get an empty map."""
+    """A network cannot work at this size: some layer would get an empty map, or a single value to normalise."""
 
 
 class ContractError(HarnessError):

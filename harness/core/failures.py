@@ -1,6 +1,6 @@
 """Turning an exception into one of the statuses that a cell can end with."""
 
-from harness.core.errors import ContractError, Unsupported
+from harness.core.errors import ContractError, GeometryError, Unsupported
 
 # Texts by which allocators say that memory ran out, seen in PyTorch, TensorFlow, MXNet, Paddle, CUDA and C++.
 OUT_OF_MEMORY = (
@@ -17,7 +17,7 @@ OUT_OF_MEMORY = (
 
 def classify(error: BaseException) -> str:
     """Return the status for an exception that escaped an adapter: unsupported, oom, parity-failed or crashed."""
-    if isinstance(error, Unsupported):
+    if isinstance(error, (GeometryError, Unsupported)):
         return "unsupported"
     text = ("%s %s" % (type(error).__name__, error)).lower()
     if isinstance(error, MemoryError) or any(phrase in text for phrase in OUT_OF_MEMORY):

@@ -132,22 +132,28 @@ class GraphBuilder:
 
     def input(self, name: str, shape: Shape, kind: str = "float", high: int = 0) -> str:
         """Declare an input and return its name."""
+        self._claim(name)
         self._inputs.append(TensorSpec(name, shape, kind, high))
         self._shapes[name] = shape
         return name
 
     def add(self, op: str, name: str, *inputs: str, **attrs: Any) -> str:
-        """Append a node and return its name. Every attribute of the op must be given: geometry is explicit."""
-        if name in self._shapes:
-            raise HarnessError("%s: two tensors are called '%s'" % (self.name, name))
+        """Append a node and return its name. Every attribute of the op must be given: geometry is explicit.
+
+        Raises ``GeometryError`` where an input is too small, ``HarnessError`` for any other mistake in the model.
+        """
+        self._claim(name)
+        if op not in OPS:
+            raise HarnessError("%s: node '%s': there is no op '%s'" % (self.name, name, op))
         spec = OPS[op]
         if set(attrs) != set(spec.attrs) or len(inputs) != len(spec.inputs):
             raise HarnessError("%s: node '%s': op %s wants inputs %s and attributes %s" % (self.name, name, op, spec.inputs, spec.attrs))
-        shapes = [self._shapes[tensor] for tensor in inputs]
+        shapes = [self.shape(tensor) for tensor in inputs]
         try:
             shape = spec.infer_shape(attrs, shapes)
-        except GeometryError as error:
-            raise GeometryError("%s: node '%s': %s" % (self.name, name, error))
+        except (GeometryError, ValueError) as error:
+            kind = GeometryError if isinstance(error, GeometryError) else HarnessError
+            raise kind("%s: node '%s': %s" % (self.name, name, error))
         params = {}
         for role, size, trainable, fan_in in spec.params(attrs, shapes):
             params[role] = "%s.%s" % (name, role)
@@ -156,8 +162,17 @@ class GraphBuilder:
         self._shapes[name] = shape
         return name
 
+    def _claim(self, name: str) -> None:
+        if name in self._shapes:
+            raise HarnessError("%s: two tensors are called '%s'" % (self.name, name))
+
     def shape(self, tensor: str) -> Shape:
+        if tensor not in self._shapes:
+            raise HarnessError("%s: there is no tensor '%s'" % (self.name, tensor))
         return self._shapes[tensor]
 
     def finish(self, outputs: Tuple[str, ...], loss: str) -> Graph:
+        """Return the graph. ``outputs`` and ``loss`` (empty for a graph that only infers) must have been added."""
+        for name in outputs + ((loss,) if loss else ()):
+            self.shape(name)
         return Graph(self.name, tuple(self._inputs), tuple(self._nodes), self._params, outputs, loss)

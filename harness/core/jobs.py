@@ -1,6 +1,6 @@
 """The job document: everything a worker is told. JSON in, one immutable record out."""
 
-from typing import Any, Dict, NamedTuple, Tuple
+from typing import Any, Callable, Dict, NamedTuple, Tuple
 
 from harness.core.errors import HarnessError
 from harness.core.hookspecs import BuildRequest, Optimizer
@@ -8,7 +8,7 @@ from harness.core.models import MODELS
 
 # 1: first version.
 VERSION = 1
-MODES = ("train", "infer")
+PRECISIONS = ("fp32", "tf32", "fp16", "bf16", "int8")
 
 
 class Job(NamedTuple):
@@ -37,6 +37,36 @@ class Job(NamedTuple):
         return document
 
 
+def _is_count(value: Any) -> bool:
+    return type(value) is int and value >= 1
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str) and value != ""
+
+
+def _is_list(value: Any, allowed: Callable[[Any], bool]) -> bool:
+    return isinstance(value, (list, tuple)) and len(value) > 0 and all(map(allowed, value))
+
+
+# What each field may hold, and how to say so.
+RULES: Dict[str, Tuple[Callable[[Any], bool], str]] = {
+    "adapter": (_is_text, "a name"),
+    "package": (_is_text, "a name"),
+    "model": (lambda value: _is_text(value) and value in MODELS, "one of the models"),
+    "mode": (lambda value: value in ("train", "infer"), "train or infer"),
+    "device": (_is_text, "a device"),
+    "precision": (lambda value: value in PRECISIONS, "one of " + ", ".join(PRECISIONS)),
+    "variant": (_is_text, "a name"),
+    "batch": (_is_count, "a whole number from 1"),
+    "size": (_is_count, "a whole number from 1"),
+    "cpus": (lambda value: _is_list(value, lambda cpu: type(cpu) is int and cpu >= 0), "a list of CPU numbers"),
+    "seed": (lambda value: type(value) is int and value >= 0, "a whole number from 0"),
+    "gates": (lambda value: _is_list(value, lambda gate: gate in ("fp64", "fp32")), "a list of fp64 and fp32"),
+    "build": (lambda value: value in ("lowered", "native"), "lowered or native"),
+}
+
+
 def parse(document: Any) -> Job:
     """Return the job in ``document``; raise ``HarnessError`` naming the field that is wrong."""
     if not isinstance(document, dict) or document.get("version") != VERSION:
@@ -44,12 +74,8 @@ def parse(document: Any) -> Job:
     fields = {key: value for key, value in document.items() if key != "version"}
     if set(fields) != set(Job._fields):
         raise HarnessError("job: fields %s differ from %s" % (sorted(fields), sorted(Job._fields)))
+    for name, (allowed, what) in RULES.items():
+        if not allowed(fields[name]):
+            raise HarnessError("job.%s is %r: it must be %s" % (name, fields[name], what))
     fields["cpus"], fields["gates"] = tuple(fields["cpus"]), tuple(fields["gates"])
-    job = Job(**fields)
-    if job.model not in MODELS:
-        raise HarnessError("job.model: '%s' is none of %s" % (job.model, ", ".join(MODELS)))
-    if job.mode not in MODES:
-        raise HarnessError("job.mode: '%s' is none of %s" % (job.mode, ", ".join(MODES)))
-    if job.batch < 1 or not job.cpus:
-        raise HarnessError("job: batch %r and cpus %r must not be empty" % (job.batch, job.cpus))
-    return job
+    return Job(**fields)

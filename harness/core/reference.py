@@ -45,6 +45,8 @@ def _backward(graph: Graph, tape: List[Tuple[Node, Any]], seed: np.ndarray) -> A
     pending = {graph.loss: seed}
     grads: Arrays = {}
     for node, saved in reversed(tape):
+        if node.name not in pending:
+            continue  # the loss does not depend on it
         input_grads, param_grads = OPS[node.op].backward(node.attrs, saved, pending.pop(node.name))
         for role, grad in param_grads.items():
             grads[node.params[role]] = grad
@@ -52,6 +54,25 @@ def _backward(graph: Graph, tape: List[Tuple[Node, Any]], seed: np.ndarray) -> A
             if grad is not None:
                 pending[name] = pending[name] + grad if name in pending else grad
     return grads
+
+
+def calibrated(graph: Graph, weights: Arrays, batch: Arrays) -> Arrays:
+    """Return ``weights`` with running statistics that fit ``batch``, but not exactly.
+
+    With statistics drawn blindly a deep network fades or explodes in inference, and then no output depends on the image.
+    The statistics in ``weights`` are taken as relative: the mean as an offset in standard deviations, the variance as a factor.
+    """
+    fitted = graph.with_attrs("batch_norm", momentum=1.0)  # then the updates are the batch's own statistics
+    run = Pass(train=True)
+    _forward(fitted, weights, batch, run)
+    after = dict(weights)
+    for node in graph.nodes:
+        if node.op == "batch_norm":
+            mean, var = node.params["mean"], node.params["var"]
+            spread = run.updates[node.name, "var"]
+            after[mean] = run.updates[node.name, "mean"] + weights[mean] * np.sqrt(spread)
+            after[var] = spread * weights[var]
+    return after
 
 
 def infer(graph: Graph, weights: Arrays, batch: Arrays) -> Arrays:

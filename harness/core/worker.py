@@ -10,7 +10,7 @@ import os
 import sys
 import time
 import traceback
-from typing import IO, Any, Dict, List, Tuple
+from typing import IO, Any, Dict, Tuple
 
 PROTOCOL = 1
 
@@ -37,9 +37,10 @@ def _die_with_host() -> None:
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # 1 is PR_SET_PDEATHSIG, see prctl(2)
 
 
-def _pin(cpus: List[int]) -> None:
-    """Hold the process to the CPUs granted, before any framework counts them."""
-    if hasattr(os, "sched_setaffinity"):
+def _pin(document: Any) -> None:
+    """Hold the process to the CPUs granted, before numpy or a framework counts them. A wrong document is refused later."""
+    cpus = document.get("cpus") if isinstance(document, dict) else None
+    if hasattr(os, "sched_setaffinity") and isinstance(cpus, list) and all(type(cpu) is int for cpu in cpus) and cpus:
         os.sched_setaffinity(0, cpus)
 
 
@@ -47,7 +48,7 @@ class Worker:
     """Answers one host. Heavy imports wait for the constructor, so that the CPU mask is set before them."""
 
     def __init__(self, document: Any) -> None:
-        _pin(document["cpus"])
+        _pin(document)
         from harness.core import jobs, plugin
 
         self.job = jobs.parse(document)
@@ -73,9 +74,11 @@ class Worker:
         job = self.job
         whole = MODELS[job.model].build(job.size)
         graph = whole if job.mode == "train" else whole.for_inference()
+        fingerprint = graph.fingerprint()
         weights = data.weights(graph, job.seed)
         batch = data.batch(graph, job.batch, job.seed)
         request = job.request(job.precision, job.batch, Optimizer(lr=TIMED_LR))
+        witness = parity.Witness(job, graph, weights, batch)
         self.step = self.hooks.train_step if job.mode == "train" else self.hooks.infer_step
         start = time.perf_counter()
         self.session = self.hooks.build_model(graph, weights, request)
@@ -85,15 +88,13 @@ class Worker:
         first_step = time.perf_counter() - start
         ledger = self.hooks.describe(self.session)
         parity.check_claims(job, ledger, job.precision, job.batch)
-        checks = parity.witness(job, graph, weights, batch, self.hooks.read_results(self.session))
+        checks = witness.checks(self.hooks.read_results(self.session))
         return {
             "event": "built",
             "first_step_seconds": first_step,
             "checks": [_as_event(check) for check in checks],
             "ledger": dict(ledger, window=_window(job.mode)),
-            "graph": graph.fingerprint(),
-            "parameters": graph.parameter_count(),
-            "macs": graph.macs(),
+            "graph": fingerprint,
         }
 
     def block(self, steps: int) -> Dict[str, Any]:
@@ -156,7 +157,7 @@ def serve(requests: IO[str], events: IO[str]) -> int:
             emit(getattr(worker, action)(**request))
             if action == "finish":
                 break
-    except Exception as error:  # the edge: the host wants a reason for whatever an adapter raises
+    except (Exception, SystemExit) as error:  # the edge: the host wants a reason for whatever an adapter raises
         from harness.core.errors import HarnessError
         from harness.core.failures import classify
 

@@ -33,3 +33,10 @@ def worst(what: str, values: Arrays, truths: Arrays, limit: float) -> Check:
     errors = {name: relative_error(values[name], truth) if name in values else float("inf") for name, truth in truths.items()}
     name = max(errors, key=lambda key: errors[key])
     return Check(what, errors[name], limit, name)
+
+
+def update_error(before: Arrays, after: Arrays, truth: Arrays) -> float:
+    """Relative L2 distance of the whole update, as one vector over all parameters."""
+    difference = sum(float(np.square(np.asarray(after[k], "float64") - truth[k]).sum()) for k in truth)
+    length = sum(float(np.square(truth[k] - before[k]).sum()) for k in truth)
+    return float(np.sqrt(difference / max(length, 1e-300)))

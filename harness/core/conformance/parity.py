@@ -1,12 +1,13 @@
 """Parity: the same weights and batch as the reference must give the same outputs, loss and updated weights."""
 
-from typing import Any, Callable, Dict, List, NamedTuple
+import copy
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
 import numpy as np
 
 from harness.core import data, reference
 from harness.core.conformance import dropout
-from harness.core.conformance.checks import Check, relative_error, worst
+from harness.core.conformance.checks import Check, relative_error, update_error, worst
 from harness.core.conformance.tolerances import FULL_SIZE, TOLERANCES
 from harness.core.errors import ContractError
 from harness.core.graph import Graph
@@ -23,11 +24,32 @@ NORM_MOMENTUM = 1 / 8
 STEPS = 3
 
 
-def _update_error(before: Arrays, after: Arrays, truth: Arrays) -> float:
-    """Relative L2 distance of the whole update, as one vector over all parameters."""
-    difference = sum(float(np.square(np.asarray(after[k], "float64") - truth[k]).sum()) for k in truth)
-    length = sum(float(np.square(truth[k] - before[k]).sum()) for k in truth)
-    return float(np.sqrt(difference / length))
+class Problem(NamedTuple):
+    """The small problem of a proof. ``weights`` and ``batch`` are what the adapter gets; the truth is computed in float64
+    from the same values, rounding included, and from a graph that the adapter never sees."""
+
+    graph: Graph
+    weights: Arrays
+    batch: Arrays
+
+    def exact(self) -> Tuple[Arrays, Arrays]:
+        return _cast(self.weights, "float64"), _cast(self.batch, "float64")
+
+
+def _cast(arrays: Arrays, dtype: str) -> Arrays:
+    """Return copies, floats in ``dtype``."""
+    return {name: array.astype(dtype if array.dtype.kind == "f" else array.dtype) for name, array in arrays.items()}
+
+
+def _problem(job: Job, precision: str) -> Problem:
+    fixture = MODELS[job.model].parity
+    graph = MODELS[job.model].build(fixture.size).without_dropout().with_attrs("batch_norm", momentum=NORM_MOMENTUM)
+    batch = data.batch(graph, fixture.batch, fixture.seed, "float64")
+    weights = reference.calibrated(graph, data.weights(graph, fixture.seed, "probe", "float64"), batch)
+    if job.mode == "infer":
+        graph = graph.for_inference()
+        batch = {spec.name: batch[spec.name] for spec in graph.inputs}
+    return Problem(graph, _cast(weights, DTYPES[precision]), _cast(batch, DTYPES[precision]))
 
 
 def prove(hooks: Hooks, job: Job, precision: str) -> List[Check]:
@@ -37,29 +59,18 @@ def prove(hooks: Hooks, job: Job, precision: str) -> List[Check]:
     more than one step are not, since rounding grows with every step.
     """
     fixture = MODELS[job.model].parity
-    whole = MODELS[job.model].build(fixture.size).without_dropout().with_attrs("batch_norm", momentum=NORM_MOMENTUM)
-    graph = whole if job.mode == "train" else whole.for_inference()
-    exact_weights = data.weights(graph, fixture.seed, "probe", "float64")
-    exact_batch = data.batch(graph, fixture.batch, fixture.seed, "float64")
-    dtype = DTYPES[precision]
-    weights = {name: array.astype(dtype) for name, array in exact_weights.items()}
-    batch = {name: array.astype(dtype) if array.dtype.kind == "f" else array for name, array in exact_batch.items()}
-    if precision != "fp64":  # the reference starts from what the framework was given, rounding included
-        exact_weights = {name: array.astype("float64") for name, array in weights.items()}
-        exact_batch = {name: array.astype("float64") if array.dtype.kind == "f" else array for name, array in batch.items()}
-    session = hooks.build_model(graph, weights, job.request(precision, fixture.batch, OPTIMIZER))
+    problem = _problem(job, precision)
+    handed = copy.deepcopy(problem)
+    session = hooks.build_model(handed.graph, handed.weights, job.request(precision, fixture.batch, OPTIMIZER))
     try:
-        trial = Trial(hooks, session, hooks.stage_batch(session, batch))
-        if job.mode == "infer":
-            checks = _inference(trial, graph, exact_weights, exact_batch, precision)
-        else:
-            checks = _training(trial, graph, exact_weights, exact_batch, precision)
+        trial = Trial(hooks, session, hooks.stage_batch(session, handed.batch))
+        checks = _inference(trial, problem, precision) if job.mode == "infer" else _training(trial, problem, precision)
         ledger = hooks.describe(session)
     finally:
         hooks.close_model(session)
     check_claims(job, ledger, precision, fixture.batch)
     if job.mode == "train" and dropout.drops(MODELS[job.model].build(fixture.size)):
-        checks.append(dropout.prove(hooks, job.request(precision, dropout.BATCH, OPTIMIZER)))
+        checks += dropout.prove(hooks, job.request(precision, dropout.BATCH, OPTIMIZER))
     return checks
 
 
@@ -85,43 +96,68 @@ class Trial(NamedTuple):
         return dict(self.hooks.read_results(self.session))
 
 
-def _inference(trial: Trial, graph: Graph, weights: Arrays, batch: Arrays, precision: str) -> List[Check]:
-    truth = reference.infer(graph, weights, batch)
+def _inference(trial: Trial, problem: Problem, precision: str) -> List[Check]:
+    weights, batch = problem.exact()
+    truth = reference.infer(problem.graph, weights, batch)
     results = trial.run(trial.hooks.infer_step)
     return [worst(precision + " outputs", results["outputs"], truth, TOLERANCES[precision].infer_outputs)]
 
 
-def _training(trial: Trial, graph: Graph, weights: Arrays, batch: Arrays, precision: str) -> List[Check]:
+def _training(trial: Trial, problem: Problem, precision: str) -> List[Check]:
     limits = TOLERANCES[precision]
+    weights, batch = problem.exact()
     first = trial.run(trial.hooks.train_step)
     biased = trial.hooks.describe(trial.session).get("running_var") == "biased"
-    truth = reference.train_step(graph, weights, batch, OPTIMIZER, {}, biased)
+    truth = reference.train_step(problem.graph, weights, batch, OPTIMIZER, {}, biased)
     checks = [
         worst(precision + " outputs", first["outputs"], truth.outputs, limits.train_outputs),
         Check(precision + " loss", relative_error(first["loss"], truth.loss), limits.loss),
-        worst(precision + " weights after one step", first["weights"], truth.weights, limits.weights),
     ]
+    trained, statistics = _parted(problem.graph, truth.weights)
+    if statistics:
+        checks.append(worst(precision + " running statistics", first["weights"], statistics, limits.train_outputs))
+    checks.append(worst(precision + " weights after one step", first["weights"], trained, limits.weights))
     if checks[-1].passed:
-        checks.append(Check(precision + " update", _update_error(weights, first["weights"], truth.weights), limits.update_l2))
+        checks.append(Check(precision + " update", update_error(weights, first["weights"], trained), limits.update_l2))
     if np.isfinite(limits.later_losses):
         for number in range(2, STEPS + 1):
-            truth = reference.train_step(graph, truth.weights, batch, OPTIMIZER, truth.velocity, biased)
+            truth = reference.train_step(problem.graph, truth.weights, batch, OPTIMIZER, truth.velocity, biased)
             loss = trial.run(trial.hooks.train_step)["loss"]
             checks.append(Check("%s loss of step %d" % (precision, number), relative_error(loss, truth.loss), limits.later_losses))
     return checks
 
 
-def witness(job: Job, graph: Graph, weights: Arrays, batch: Arrays, results: Dict[str, Any]) -> List[Check]:
-    """Check the very session that is timed, at its full size, after its first step.
+def _parted(graph: Graph, weights: Arrays) -> Tuple[Arrays, Arrays]:
+    """Return trained weights and running statistics: no gradient is in the latter, so float32 has them precisely."""
+    trained = {name: array for name, array in weights.items() if graph.params[name].trainable}
+    return trained, {name: array for name, array in weights.items() if name not in trained}
 
-    Inference: outputs of the first sample, which do not depend on the others. Training: the loss before any update;
-    nothing can be said where dropout makes it random, and then the list is empty.
+
+class Witness:
+    """Checks the very session that is timed, at its full size, after its first step.
+
+    Inference: the outputs of the first sample, which do not depend on the others, and that the others are there and finite.
+    Training: the loss before any update; nothing can be said where dropout makes it random. The truth is computed when the
+    witness is made, which is before an adapter gets its hands on graph and weights.
     """
-    if job.mode == "infer":
-        one = {name: array[:1] for name, array in batch.items()}
-        first = {name: array[:1] for name, array in results["outputs"].items()}
-        return [worst("full-size outputs", first, reference.infer(graph, weights, one), FULL_SIZE)]
-    if dropout.drops(graph):
-        return []
-    truth = reference.training_loss(graph, weights, batch)
-    return [Check("full-size loss", relative_error(results["loss"], truth), FULL_SIZE)]
+
+    def __init__(self, job: Job, graph: Graph, weights: Arrays, batch: Arrays) -> None:
+        self.job = job
+        self.outputs: Arrays = {}
+        self.loss: Optional[float] = None
+        if job.mode == "infer":
+            self.outputs = reference.infer(graph, weights, {name: array[:1] for name, array in batch.items()})
+        elif not dropout.drops(graph):
+            self.loss = reference.training_loss(graph, weights, batch)
+
+    def checks(self, results: Dict[str, Any]) -> List[Check]:
+        """Compare what the session's first step left. Without anything to compare the list is empty."""
+        if self.loss is not None:
+            return [Check("full-size loss", relative_error(results["loss"], self.loss), FULL_SIZE)]
+        if not self.outputs:
+            return []
+        whole = {name: array for name, array in results["outputs"].items() if self._is_whole(np.asarray(array))}
+        return [worst("full-size outputs", {name: array[:1] for name, array in whole.items()}, self.outputs, FULL_SIZE)]
+
+    def _is_whole(self, array: np.ndarray) -> bool:
+        return len(array) == self.job.batch and bool(np.isfinite(array).all())

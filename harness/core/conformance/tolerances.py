@@ -12,7 +12,8 @@ from typing import Dict, NamedTuple
 
 
 class Tolerance(NamedTuple):
-    """Limits of the relative error; ``later_losses`` are those of steps 2 and 3, where momentum has acted."""
+    """Limits of the relative error. Running statistics are judged like ``train_outputs``; ``later_losses`` are those of
+    steps 2 and 3, where momentum has acted."""
 
     infer_outputs: float
     train_outputs: float

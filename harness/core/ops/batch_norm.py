@@ -1,5 +1,6 @@
 import numpy as np
 
+from harness.core.errors import GeometryError
 from harness.core.ops.base import Op, ParamDef
 
 
@@ -36,6 +37,8 @@ class BatchNorm(Op):
             axes = (0,) + tuple(range(2, x.ndim))
             mean, var = x.mean(axis=axes), x.var(axis=axes)
             count = x.size // x.shape[1]
+            if count < 2:
+                raise GeometryError("batch_norm '%s': one value a channel has no variance; train with more samples or pixels" % node)
             spread = var if run.biased_running_var else var * (count / (count - 1.0))
             for role, value in (("mean", mean), ("var", spread)):
                 run.updates[node, role] = (1 - attrs["momentum"]) * params[role] + attrs["momentum"] * value

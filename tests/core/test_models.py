@@ -1,0 +1,150 @@
+"""The models are the published networks, to the last parameter and multiply-accumulate."""
+
+import pytest
+
+from harness.core import GeometryError
+from harness.core.models import MODELS
+from harness.core.ops import OPS
+
+# Parameters, running statistics, MACs of convolutions and of dense layers, of the published definitions at 224 pixels.
+PUBLISHED = {
+    "alexnet": (61100840, 0, 655566528, 58621952),
+    "vgg16": (138357544, 0, 15346630656, 123633664),
+    "vgg19": (143667240, 0, 19508428800, 123633664),
+    "resnet18": (11689512, 9600, 1813561344, 512000),
+    "resnet50": (25557032, 53120, 4087136256, 2048000),
+    "resnet101": (44549160, 105344, 7799357440, 2048000),
+    "mobilenet": (4231976, 21888, 567716352, 1024000),
+    "nin": (7595176, 0, 1100188800, 0),
+}
+TOTAL_MACS = {
+    "alexnet": 714188480,
+    "vgg16": 15470264320,
+    "vgg19": 19632062464,
+    "resnet18": 1814073344,
+    "resnet50": 4089184256,
+    "resnet101": 7801405440,
+    "mobilenet": 568740352,
+    "nin": 1100188800,
+}
+# Layer by layer: (MACs, parameters).
+ALEXNET = {
+    "conv1": (70276800, 23296),
+    "conv2": (223948800, 307392),
+    "conv3": (112140288, 663936),
+    "conv4": (149520384, 884992),
+    "conv5": (99680256, 590080),
+    "fc6": (37748736, 37752832),
+    "fc7": (16777216, 16781312),
+    "fc8": (4096000, 4097000),
+}
+NIN = {
+    "conv1": (101616768, 34944),
+    "cccp1": (26873856, 9312),
+    "cccp2": (26873856, 9312),
+    "conv2": (447897600, 614656),
+    "cccp3": (47775744, 65792),
+    "cccp4": (47775744, 65792),
+    "conv3": (149520384, 885120),
+    "cccp5": (24920064, 147840),
+    "cccp6": (24920064, 147840),
+    "conv4": (127401984, 3539968),
+    "cccp7": (37748736, 1049600),
+    "cccp8": (36864000, 1025000),
+}
+# The largest size at which a model cannot be built, and the node that gets an empty map.
+TOO_SMALL = {"alexnet": (62, "pool5"), "vgg16": (31, "pool5"), "vgg19": (31, "pool5"), "nin": (54, "pool3")}
+
+
+def published(name):
+    return MODELS[name].build(MODELS[name].size)
+
+
+def macs(graph):
+    """Multiply-accumulates by node, those without any left out."""
+    shapes = graph.shapes
+    counts = {n.name: OPS[n.op].macs(n.attrs, [shapes[i] for i in n.inputs], n.shape) for n in graph.nodes}
+    return {name: count for name, count in counts.items() if count}
+
+
+def test_every_model_has_its_published_numbers_here():
+    assert set(MODELS) == set(PUBLISHED) == set(TOTAL_MACS)
+
+
+@pytest.mark.parametrize("name", sorted(PUBLISHED))
+def test_counts_are_the_published_ones(name):
+    graph = published(name)
+    parameters, buffers, in_convolutions, in_dense_layers = PUBLISHED[name]
+    ops = {node.name: node.op for node in graph.nodes}
+    by_op = {"conv2d": 0, "dense": 0}
+    for node, count in macs(graph).items():
+        by_op[ops[node]] += count
+    assert MODELS[name].size == 224
+    assert graph.parameter_count() == parameters
+    assert graph.buffer_count() == buffers
+    assert by_op == {"conv2d": in_convolutions, "dense": in_dense_layers}
+    assert graph.macs() == TOTAL_MACS[name]
+
+
+@pytest.mark.parametrize("name, layers", [("alexnet", ALEXNET), ("nin", NIN)])
+def test_every_layer_counts_as_published(name, layers):
+    graph = published(name)
+    parameters = {node.name: sum(graph.params[p].size for p in node.params.values()) for node in graph.nodes if node.params}
+    assert macs(graph) == {layer: count for layer, (count, _) in layers.items()}
+    assert parameters == {layer: count for layer, (_, count) in layers.items()}
+
+
+def test_mobilenet_spends_its_macs_where_the_paper_says():
+    counts = macs(published("mobilenet"))
+    assert counts["conv1"] == 10838016
+    assert sum(count for name, count in counts.items() if name.startswith("pointwise")) == 539492352
+    assert sum(count for name, count in counts.items() if name.startswith("depthwise")) == 17385984
+
+
+def test_resnet50_strides_in_the_3x3_convolution():
+    strided = [n.attrs["kernel"] for n in published("resnet50").nodes if n.op == "conv2d" and n.attrs["stride"] == (2, 2)]
+    assert sorted(strided) == [(1, 1)] * 3 + [(3, 3)] * 3 + [(7, 7)]  # projections, bottlenecks, stem
+
+
+@pytest.mark.parametrize("name, convolutions", [("resnet18", 20), ("resnet50", 53), ("resnet101", 104), ("mobilenet", 27)])
+def test_depth_is_the_published_one(name, convolutions):
+    ops = [node.op for node in published(name).nodes]
+    assert ops.count("conv2d") == ops.count("batch_norm") == convolutions
+    assert ops.count("dense") == 1
+
+
+def test_nin_pools_in_ceil_mode():
+    shapes = published("nin").shapes
+    assert [shapes[name][1:] for name in ("conv1", "pool1", "pool2", "pool3")] == [(54, 54), (27, 27), (13, 13), (6, 6)]
+
+
+def test_alexnet_maps_are_those_of_the_one_tower_form():
+    shapes = published("alexnet").shapes
+    assert [shapes[name][1] for name in ("conv1", "pool1", "pool2", "conv5", "pool5")] == [55, 27, 13, 13, 6]
+
+
+@pytest.mark.parametrize("name", sorted(TOO_SMALL))
+def test_a_size_too_small_is_refused_with_model_and_node(name):
+    size, node = TOO_SMALL[name]
+    with pytest.raises(GeometryError) as error:
+        MODELS[name].build(size)
+    assert str(error.value).startswith(f"{name}: node '{node}': max_pool2d: kernel ")
+    assert MODELS[name].build(size + 1).shapes[node][1:] == (1, 1)
+
+
+@pytest.mark.parametrize("name", sorted(set(PUBLISHED) - set(TOO_SMALL)))
+def test_a_network_that_pads_everywhere_fits_any_size(name):
+    assert MODELS[name].build(1).shapes["fc"] == (1000,)
+
+
+@pytest.mark.parametrize("name", sorted(PUBLISHED))
+def test_the_parity_fixture_builds_and_keeps_the_parameters(name):
+    fixture = MODELS[name].parity
+    graph = MODELS[name].build(fixture.size)
+    assert graph.shapes["labels"] == ()
+    assert graph.shapes[graph.outputs[0]] == (1000,)
+    assert graph.loss == "loss"
+    if name in ("alexnet", "vgg16", "vgg19"):  # their first dense layer depends on the map
+        assert graph.parameter_count() < PUBLISHED[name][0]
+    else:
+        assert graph.parameter_count() == PUBLISHED[name][0]
