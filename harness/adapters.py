@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Literal
 
 import pydantic
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
 from harness import paths, toml
 from harness.config import Mode, Precision
@@ -58,6 +59,15 @@ class Manifest(pydantic.BaseModel):
     gates: tuple[Literal["fp64", "fp32"], ...] = pydantic.Field(min_length=1)
     devices: dict[Literal["cpu", "cuda"], DeviceSpec] = pydantic.Field(min_length=1)
 
+    @pydantic.field_validator("python")
+    @classmethod
+    def _is_range(cls, text: str) -> str:
+        try:
+            SpecifierSet(text)
+        except InvalidSpecifier:
+            raise ValueError('write a range of versions, for example ">=3.8,<3.12"')
+        return text
+
 
 class Adapter(pydantic.BaseModel):
     """One adapter: its folder, manifest and gaps."""
@@ -104,5 +114,7 @@ def discover(extra: Iterable[Path] = ()) -> dict[str, Adapter]:
 def pinned_version(adapter: Adapter, kind: str) -> str:
     """The framework release that the lock pins: its first requirement in the .in file beside it."""
     source = adapter.lock(kind).with_suffix(".in")
+    if not source.is_file():
+        return "?"
     lines = [line for line in source.read_text(encoding="utf-8").splitlines() if line and not line.startswith("#")]
     return lines[0] if lines else "?"

@@ -27,6 +27,9 @@ class Edge(click.Group):
         except UserError as error:
             click.echo(f"Error: {error}", err=True)
             context.exit(2)
+        except KeyboardInterrupt:
+            click.echo("Interrupted.", err=True)
+            context.exit(130)
 
     def resolve_command(self, context: click.Context, args: list[str]) -> Any:
         if args and self.get_command(context, args[0]) is None:
@@ -212,6 +215,8 @@ def env_install(context: click.Context, adapters: tuple[str, ...], device: str, 
     for name in adapters:
         if name not in known:
             raise UserError(unknown("adapter", name, known))
+        if device not in known[name].manifest.devices:
+            raise UserError(f"adapter '{name}' has no environment for {device}, only for {', '.join(known[name].manifest.devices)}.")
     needs = [(name, device) for name in adapters or known if device in known[name].manifest.devices]
     outcomes = provide(needs, known, dict(source.config.environments))
     context.exit(1 if any(isinstance(outcome, EnvFailed) for outcome in outcomes.values()) else 0)

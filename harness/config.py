@@ -9,6 +9,7 @@ import pydantic
 
 from harness import paths, toml
 from harness.errors import UserError
+from harness.suggest import unknown
 
 # 1: first version.
 VERSION = 1
@@ -29,14 +30,14 @@ def _is_device(text: str) -> str:
 Item = TypeVar("Item", bound=str)
 Some = Annotated[tuple[Item, ...], pydantic.Field(min_length=1), pydantic.AfterValidator(_unlike)]
 Names = Some[str]
-Positive = Annotated[int, pydantic.Field(ge=1)]
+Positive = Annotated[int, pydantic.Field(ge=1, strict=True)]
 Mode = Literal["train", "infer"]
 Precision = Literal["fp32", "tf32", "fp16", "bf16", "int8"]
 Device = Annotated[str, pydantic.AfterValidator(_is_device)]
 
 
 class _Table(pydantic.BaseModel):
-    model_config = pydantic.ConfigDict(extra="forbid", frozen=True)
+    model_config = pydantic.ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
 class Measure(_Table):
@@ -44,7 +45,7 @@ class Measure(_Table):
 
     warmup_seconds: float = pydantic.Field(2.0, ge=0, description="least time of steps before timing, the first step apart")
     warmup_steps: Positive = pydantic.Field(3, description="least number of those steps")
-    blocks: int = pydantic.Field(10, ge=2, description="timed blocks per cell")
+    blocks: int = pydantic.Field(10, ge=2, strict=True, description="timed blocks per cell")
     block_seconds: float = pydantic.Field(1.0, gt=0, description="length that a block aims at")
     cell_seconds: float = pydantic.Field(120.0, gt=0, description="budget for timed blocks: slow cells get fewer, at least three")
     unstable_above: float = pydantic.Field(
@@ -66,7 +67,7 @@ class Suite(_Table):
     batches: dict[str, Positive] = pydantic.Field({}, description="samples a step for single models")
     size: Positive | None = pydantic.Field(None, description="image side in pixels; the model's published one otherwise")
     threads: Positive | None = pydantic.Field(None, description="CPU threads granted; all that the harness may use otherwise")
-    seed: int = pydantic.Field(1, ge=0)
+    seed: int = pydantic.Field(1, ge=0, strict=True)
     measure: Measure = Measure()
 
 
@@ -95,7 +96,7 @@ class Config(_Table):
     @pydantic.model_validator(mode="after")
     def _default_exists(self) -> "Config":
         if self.default_suite not in self.suites:
-            raise ValueError(f"default_suite '{self.default_suite}' is none of {', '.join(self.suites)}")
+            raise ValueError(f"default_suite: {unknown('suite', self.default_suite, self.suites)}")
         return self
 
 

@@ -58,6 +58,8 @@ def execute(
     def tell(cell: str, news: str) -> None:
         console.print(f"{time.monotonic() - start:7.1f} s  {cell}: {news}", soft_wrap=True)
 
+    for item in planned:  # first of all, so that an interrupted run knows what it lacks
+        journal.write("cell-planned", cell=item.cell.model_dump())
     try:
         needs = dict.fromkeys((item.cell.adapter, item.cell.device_kind) for item in planned if item.reason is None)
         outcomes = provide(needs, adapters, specs)

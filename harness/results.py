@@ -109,10 +109,10 @@ def create(suite_name: str, suite: Suite, host: dict[str, Any], threads: int, ti
 def find(name: str) -> Path:
     """Return the folder of a run, by its path, its name under the runs folder, or 'last'."""
     if name == "last":
-        folders = sorted(path.parent for path in paths.runs().glob("*/run.json"))
-        if not folders:
+        documents = sorted(paths.runs().glob("*/run.json"), key=lambda path: path.stat().st_mtime_ns)
+        if not documents:
             raise UserError(f"There are no runs in {paths.runs()} yet. Make one: harness run")
-        return folders[-1]
+        return documents[-1].parent
     for folder in (Path(name), paths.runs() / name):
         if (folder / "run.json").is_file():
             return folder
@@ -121,16 +121,20 @@ def find(name: str) -> Path:
 
 def _events(folder: Path) -> Iterator[dict[str, Any]]:
     """Yield the events; a last line that was torn by a kill comes as ``{"event": "torn"}``."""
-    lines = (folder / "events.jsonl").read_bytes().split(b"\n")
+    path = folder / "events.jsonl"
+    lines = path.read_bytes().split(b"\n") if path.exists() else []
     for number, line in enumerate(lines, start=1):
         if not line:
             continue
         try:
-            yield json.loads(line)
-        except ValueError:
+            event = json.loads(line)
+            if not isinstance(event, dict) or not isinstance(event.get("event"), str):
+                raise ValueError("it is no event")
+        except ValueError as error:
             if number < len(lines):
-                raise UserError(f"{folder / 'events.jsonl'}:{number}: is no JSON; the file was changed after it was written.")
-            yield {"event": "torn"}
+                raise UserError(f"{path}:{number}: the file was changed after it was written: {error}.")
+            event = {"event": "torn"}
+        yield {**event, "line": number}
 
 
 def load(folder: Path) -> Run:
@@ -138,11 +142,15 @@ def load(folder: Path) -> Run:
     try:
         document = json.loads((folder / "run.json").read_text(encoding="utf-8"))
         version = document["version"]
-    except (OSError, ValueError, KeyError) as error:
+    except (OSError, ValueError, KeyError, TypeError) as error:
         raise UserError(f"{folder / 'run.json'}: cannot be read: {error}.")
     if version != VERSION:
         raise UserError(f"{folder / 'run.json'}: is of version {version}; this harness reads {VERSION}. Use the harness that made it.")
-    suite = Suite.model_validate(document["suite"])
+    try:
+        suite = Suite.model_validate(document["suite"])
+        fields = {name: document[name] for name in ("id", "suite_name", "host", "threads", "titles")}
+    except (KeyError, pydantic.ValidationError) as error:
+        raise UserError(f"{folder / 'run.json'}: was changed after it was written: {error}.")
     seen: dict[str, list[dict[str, Any]]] = {}
     cells: dict[str, Cell] = {}
     torn = False
@@ -152,10 +160,11 @@ def load(folder: Path) -> Run:
             cells[cell.key] = cell
             seen[cell.key] = []
         elif "cell" in event:
+            if event["cell"] not in seen:
+                raise UserError(f"{folder / 'events.jsonl'}:{event['line']}: cell '{event['cell']}' was never planned.")
             seen[event["cell"]].append(event)
         torn = torn or event["event"] == "torn"
     results = tuple(summarise(cell, seen[key], suite.measure) for key, cell in cells.items())
-    fields = {name: document[name] for name in ("id", "suite_name", "host", "threads", "titles")}
     return Run(folder=folder, suite=suite, cells=results, torn=torn, **fields)
 
 

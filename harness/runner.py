@@ -99,8 +99,6 @@ class Runner:
 
     def run(self, planned: list[Planned]) -> None:
         """Measure every cell; one cell's failure ends that cell alone. An interrupt ends the workers and goes on up."""
-        for item in planned:
-            self.journal.write("cell-planned", cell=item.cell.model_dump())
         try:
             for _, group in groupby(planned, key=lambda item: item.cell.group):
                 self._group(list(group))
@@ -127,7 +125,7 @@ class Runner:
             else:
                 self._prepare(item.cell, outcome)
         if self._alive:
-            names = ", ".join(rival.cell.adapter for rival in self._alive)
+            names = ", ".join(f"{rival.cell.adapter} {rival.cell.variant}" for rival in self._alive)
             self.tell("/".join(map(str, group[0].cell.group)), f"measuring {names} in alternating blocks")
         for rival in self._rounds():
             self._guard(rival, self._timed_block)
@@ -142,16 +140,24 @@ class Runner:
             if rival in self._alive:
                 rival.worker.park()
         except WorkerFailed as failure:
-            self._alive.remove(rival)
-            rival.worker.end()  # before anything else runs: a hung worker would spoil the next cell
+            self._dismiss(rival)  # before anything else runs: a hung worker would spoil the next cell
             self._end(rival.cell, failure.status, failure.reason)
+
+    def _dismiss(self, rival: Rival) -> None:
+        rival.worker.end()
+        self._alive.remove(rival)  # last: an interrupt in between ends the worker once more
 
     def _prepare(self, cell: Cell, environment: Environment) -> None:
         """Start a worker, prove parity, build, warm up. A rival that fails is gone afterwards."""
         staged, code = staging.stage(self.adapters[cell.adapter])
         log = self.journal.folder / "logs" / (cell.key.replace("/", "_") + ".log")
         self.journal.write("cell-started", cell=cell.key, code=code, environment=environment.fingerprint, python=str(environment.python))
-        rival = Rival(cell, Worker(environment.command(staged), worker_variables(len(self.cpus)), log), self.journal)
+        try:
+            worker = Worker(environment.command(staged), worker_variables(len(self.cpus)), log)
+        except OSError as error:
+            self._end(cell, Status.ENV_FAILED, f"{environment.python} cannot be started: {error.strerror}")
+            return
+        rival = Rival(cell, worker, self.journal)
         self._alive.append(rival)
         self._guard(rival, self._prove_and_warm_up)
 
@@ -187,6 +193,5 @@ class Runner:
 
     def _finish(self, rival: Rival) -> None:
         rival.ask({"do": "finish"}, LIMITS["finish"])
-        self._alive.remove(rival)
-        rival.worker.end()
+        self._dismiss(rival)
         self._end(rival.cell, Status.OK, "")

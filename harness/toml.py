@@ -41,8 +41,8 @@ def _sentence(path: str, model: type[pydantic.BaseModel], fault: Any) -> str:
         return f"{path}: {place}: {unknown('field here', field, _fields(model, fault['loc'][:-1]))}"
     if fault["type"] == "missing":
         return f"{path}: {place} is missing."
-    message = fault["msg"].removeprefix("Value error, ")
-    return f"{path}: {place} is {fault['input']!r}: {message}."
+    message = fault["msg"].removeprefix("Value error, ").rstrip(".")
+    return f"{path}: {place} is {fault['input']!r}: {message}." if place else f"{path}: {message}."
 
 
 def _fields(model: type[pydantic.BaseModel], location: tuple[int | str, ...]) -> list[str]:

@@ -16,12 +16,14 @@ OUT_OF_MEMORY = (
 
 
 def classify(error: BaseException) -> str:
-    """Return the status for an exception that escaped an adapter: unsupported, oom, parity-failed or crashed."""
+    """Return the status for an exception that escaped an adapter: unsupported, oom, env-failed, parity-failed or crashed."""
     if isinstance(error, (GeometryError, Unsupported)):
         return "unsupported"
     text = ("%s %s" % (type(error).__name__, error)).lower()
     if isinstance(error, MemoryError) or any(phrase in text for phrase in OUT_OF_MEMORY):
         return "oom"
+    if isinstance(error, ModuleNotFoundError):
+        return "env-failed"
     if isinstance(error, ContractError):
         return "parity-failed"
     return "crashed"

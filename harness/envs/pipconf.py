@@ -32,8 +32,8 @@ def parse(listing: str) -> dict[str, str]:
     for line in listing.splitlines():
         name, equals, value = line.partition("=")
         section, _, key = name.rpartition(".")
-        if equals and section in sections:
-            sections[section][key] = str(ast.literal_eval(value))
+        if equals and section in sections and (text := str(ast.literal_eval(value))):  # pip takes an empty value for none
+            sections[section][key] = text
     return {**sections["global"], **sections["install"], **sections[":env:"]}
 
 

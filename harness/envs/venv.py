@@ -53,7 +53,10 @@ def existing(adapter: Adapter, kind: str, python: str | None = None) -> Environm
         fingerprint = json.loads((home / COMPLETE).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
-    return Environment(adapter=adapter.name, kind="venv", python=home / "bin" / "python", fingerprint=fingerprint)
+    python_there = home / "bin" / "python"
+    if not python_there.exists():  # a link to a Python that is gone
+        return None
+    return Environment(adapter=adapter.name, kind="venv", python=python_there, fingerprint=fingerprint)
 
 
 def provide(adapter: Adapter, kind: str, python: str | None = None) -> Environment:

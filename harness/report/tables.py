@@ -35,9 +35,15 @@ class Table(pydantic.BaseModel):
 
 
 def plus_minus(rate: Rate) -> str:
-    """Return "mean ± std", the deviation with two significant digits but no more than three decimals."""
-    digits = 0 if rate.std <= 0 else max(0, min(3, 1 - math.floor(math.log10(rate.std))))
+    """Return "mean ± std": the deviation with two significant digits where that leaves the mean with three to five."""
+    needed = max(0, 2 - _exponent(rate.mean))
+    wanted = 1 - _exponent(rate.std) if rate.std > 0 else needed
+    digits = min(max(wanted, needed), needed + 2)
     return f"{rate.mean:,.{digits}f} ± {rate.std:,.{digits}f}"
+
+
+def _exponent(number: float) -> int:
+    return math.floor(math.log10(number))
 
 
 def _row_title(run: Run, adapter: str, variant: str) -> str:
@@ -67,7 +73,7 @@ def _table(run: Run, key: tuple[str, str, str], results: list[CellResult]) -> Ta
         entries = []
         for column in columns:
             rivals = [r for r in results if (r.cell.model, r.cell.batch, r.cell.size) == column]
-            entries.append(_entry(mine[column], rivals, notes))
+            entries.append(_entry(mine[column], rivals, notes) if column in mine else Entry(text="not planned"))
         rows.append(Row(title=_row_title(run, adapter, variant), entries=tuple(entries)))
     doing = "Training" if mode == "train" else "Inference"
     return Table(

@@ -255,7 +255,7 @@ def test_an_adapter_without_a_hook_is_never_ready(package, job):
 
 def test_an_adapter_that_cannot_be_imported_is_never_ready(job):
     code, events = serve(job._replace(package="no_such_package"))
-    assert (code, events[0]["event"], events[0]["status"]) == (1, "failed", "crashed")
+    assert (code, events[0]["event"], events[0]["status"]) == (1, "failed", "env-failed")
     assert "no_such_package" in events[0]["reason"]
 
 

@@ -13,18 +13,18 @@ TENSORS = {"weight": "weight", "bias": "bias", "gamma": "gamma", "beta": "beta",
 
 
 class Bottleneck(HybridBlock):
-    def __init__(self, channels: int, width: int, stride: int) -> None:
+    def __init__(self, channels: int, width: int, stride: int, momentum: float) -> None:
         super().__init__()
         self.conv1 = nn.Conv2D(width, 1, in_channels=channels, use_bias=False)
-        self.bn1 = nn.BatchNorm(in_channels=width)
+        self.bn1 = nn.BatchNorm(in_channels=width, momentum=momentum)
         self.conv2 = nn.Conv2D(width, 3, stride, 1, in_channels=width, use_bias=False)
-        self.bn2 = nn.BatchNorm(in_channels=width)
+        self.bn2 = nn.BatchNorm(in_channels=width, momentum=momentum)
         self.conv3 = nn.Conv2D(4 * width, 1, in_channels=width, use_bias=False)
-        self.bn3 = nn.BatchNorm(in_channels=4 * width)
+        self.bn3 = nn.BatchNorm(in_channels=4 * width, momentum=momentum)
         self.relu = nn.Activation("relu")
         if stride != 1 or channels != 4 * width:
             self.down_conv: Any = nn.Conv2D(4 * width, 1, stride, in_channels=channels, use_bias=False)
-            self.down_bn: Any = nn.BatchNorm(in_channels=4 * width)
+            self.down_bn: Any = nn.BatchNorm(in_channels=4 * width, momentum=momentum)
         else:
             self.down_conv = None
 
@@ -38,17 +38,17 @@ class Bottleneck(HybridBlock):
 
 
 class ResNet50(HybridBlock):
-    def __init__(self) -> None:
+    def __init__(self, momentum: float) -> None:
         super().__init__()
         self.conv1 = nn.Conv2D(64, 7, 2, 3, in_channels=3, use_bias=False)
-        self.bn1 = nn.BatchNorm(in_channels=64)
+        self.bn1 = nn.BatchNorm(in_channels=64, momentum=momentum)
         self.relu = nn.Activation("relu")
         self.pool = nn.MaxPool2D(3, 2, 1)
         channels = 64
         for stage, (width, count) in enumerate(((64, 3), (128, 4), (256, 6), (512, 3)), start=1):
             blocks = nn.HybridSequential()
             for index in range(count):
-                blocks.add(Bottleneck(channels, width, 2 if stage > 1 and index == 0 else 1))
+                blocks.add(Bottleneck(channels, width, 2 if stage > 1 and index == 0 else 1, momentum))
                 channels = 4 * width
             setattr(self, "layer%d" % stage, blocks)
         self.avgpool = nn.GlobalAvgPool2D()
@@ -73,11 +73,16 @@ class WithLoss(HybridBlock):
         return logits, F.mean(self.loss(logits, labels))
 
 
+def norm_momentum(graph: Graph) -> float:
+    """Return the share of the old value that stays, as Gluon counts it."""
+    return 1 - next(node.attrs["momentum"] for node in graph.nodes if node.op == "batch_norm")
+
+
 def build_native(graph: Graph, weights: Dict[str, np.ndarray], request: BuildRequest) -> Session:
     """Return a session of the twin with the neutral weights, whose names follow the same tree."""
     if graph.name != "resnet50":
         raise Unsupported(graph.name, "the native twin is ResNet-50")
-    model = ResNet50()
+    model = ResNet50(norm_momentum(graph))
     model.cast(DTYPES[request.precision])
     tensors = model._collect_params_with_prefix()
     params = {}

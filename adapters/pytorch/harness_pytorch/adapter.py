@@ -153,7 +153,7 @@ def describe(session: Session) -> Dict[str, Any]:
     return {
         "framework": "PyTorch",
         "version": torch.__version__,
-        "device": str(tensor.device),
+        "device": tensor.device.type if session.device.index is None else str(tensor.device),  # a number where one was asked for
         "precision": precisions[tensor.dtype],
         "batch": session.batch,
         "threads": torch.get_num_threads(),

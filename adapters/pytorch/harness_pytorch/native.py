@@ -11,18 +11,18 @@ from harness_pytorch.adapter import DTYPES, TENSORS, Session, prepare
 
 
 class Bottleneck(nn.Module):
-    def __init__(self, channels: int, width: int, stride: int) -> None:
+    def __init__(self, channels: int, width: int, stride: int, momentum: float) -> None:
         super().__init__()
         self.conv1 = nn.Conv2d(channels, width, 1, bias=False)
-        self.bn1 = nn.BatchNorm2d(width)
+        self.bn1 = nn.BatchNorm2d(width, momentum=momentum)
         self.conv2 = nn.Conv2d(width, width, 3, stride, 1, bias=False)
-        self.bn2 = nn.BatchNorm2d(width)
+        self.bn2 = nn.BatchNorm2d(width, momentum=momentum)
         self.conv3 = nn.Conv2d(width, 4 * width, 1, bias=False)
-        self.bn3 = nn.BatchNorm2d(4 * width)
+        self.bn3 = nn.BatchNorm2d(4 * width, momentum=momentum)
         self.relu = nn.ReLU(inplace=True)
         if stride != 1 or channels != 4 * width:
             self.down_conv: Any = nn.Conv2d(channels, 4 * width, 1, stride, bias=False)
-            self.down_bn: Any = nn.BatchNorm2d(4 * width)
+            self.down_bn: Any = nn.BatchNorm2d(4 * width, momentum=momentum)
         else:
             self.down_conv = None
 
@@ -37,17 +37,17 @@ class Bottleneck(nn.Module):
 
 
 class ResNet50(nn.Module):
-    def __init__(self) -> None:
+    def __init__(self, momentum: float) -> None:
         super().__init__()
         self.conv1 = nn.Conv2d(3, 64, 7, 2, 3, bias=False)
-        self.bn1 = nn.BatchNorm2d(64)
+        self.bn1 = nn.BatchNorm2d(64, momentum=momentum)
         self.relu = nn.ReLU(inplace=True)
         self.pool = nn.MaxPool2d(3, 2, 1)
         channels = 64
         for stage, (width, count) in enumerate(((64, 3), (128, 4), (256, 6), (512, 3)), start=1):
             blocks = []
             for index in range(count):
-                blocks.append(Bottleneck(channels, width, 2 if stage > 1 and index == 0 else 1))
+                blocks.append(Bottleneck(channels, width, 2 if stage > 1 and index == 0 else 1, momentum))
                 channels = 4 * width
             self.add_module("layer%d" % stage, nn.Sequential(*blocks))
         self.avgpool = nn.AdaptiveAvgPool2d(1)
@@ -72,11 +72,15 @@ class WithLoss(nn.Module):
         return (logits,) if labels is None else (logits, self.loss(logits, labels))
 
 
+def norm_momentum(graph: Graph) -> float:
+    return next(node.attrs["momentum"] for node in graph.nodes if node.op == "batch_norm")
+
+
 def build_native(graph: Graph, weights: Dict[str, np.ndarray], request: BuildRequest) -> Session:
     """Return a session of the twin with the neutral weights, whose names follow the same tree."""
     if graph.name != "resnet50":
         raise Unsupported(graph.name, "the native twin is ResNet-50")
-    model = ResNet50().to(DTYPES[request.precision])
+    model = ResNet50(norm_momentum(graph)).to(DTYPES[request.precision])
     params = {}
     for name, spec in graph.params.items():
         params[name] = getattr(model.get_submodule(name.rpartition(".")[0]), TENSORS[spec.role])

@@ -1,0 +1,59 @@
+"""Every test has a cache and runs of its own; nothing of the developer's is read or written."""
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+from helpers import Project, Recorder
+
+from harness.envs import venv
+
+OWN_CACHE = os.environ.get("HARNESS_TEST_CACHE") or os.environ.get("HARNESS_CACHE")
+
+
+@pytest.fixture(autouse=True)
+def own_folders(tmp_path, monkeypatch):
+    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("HARNESS_RUNS", str(tmp_path / "runs"))
+    monkeypatch.setenv("COLUMNS", "300")  # wide enough that no table is folded
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def real_environment(monkeypatch):
+    """An adapter's real environment for the CPU, from the developer's own cache, since it takes minutes to make."""
+
+    def provided(adapter):
+        with monkeypatch.context() as patched:
+            if OWN_CACHE:
+                patched.setenv("HARNESS_CACHE", OWN_CACHE)
+            else:
+                patched.delenv("HARNESS_CACHE")
+            return venv.provide(adapter, "cpu")
+
+    return provided
+
+
+@pytest.fixture
+def project(tmp_path):
+    before = signal.getsignal(signal.SIGTERM)  # `harness run` sets its own
+    made = Project(tmp_path)
+    yield made
+    signal.signal(signal.SIGTERM, before)
+    for process in made.workers():  # of a test that failed
+        process.kill()
+
+
+@pytest.fixture
+def recorder():
+    return Recorder
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Add a line for each reason that a test was skipped for to the file that HARNESS_SKIPS names."""
+    notes = os.environ.get("HARNESS_SKIPS")
+    reasons = {report.longrepr[2].removeprefix("Skipped: ") for report in terminalreporter.stats.get("skipped", ())}
+    if notes and reasons:
+        with Path(notes).open("a", encoding="utf-8") as file:
+            file.writelines(f"{reason}\n" for reason in sorted(reasons))

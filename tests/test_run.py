@@ -1,0 +1,212 @@
+"""`harness run` from end to end, with NumPy as the framework: good citizens, bad ones, and interruptions."""
+
+import os
+import random
+import signal
+import time
+
+import psutil
+import pytest
+from helpers import wait_until
+
+from harness import results, runner
+from harness.errors import UserError
+
+# Variant: the status that the cell must end with, and what the reason must say.
+FAULTS = {
+    "skips-relu": ("parity-failed", "fp64 outputs: relative error"),
+    "edits-graph": ("parity-failed", "fp64 outputs: relative error"),
+    "halves-batch": ("parity-failed", "adapter 'numpy' was asked for batch 4 and reports 2"),
+    "lies-about-batch": ("parity-failed", "outputs"),
+    "nan": ("parity-failed", "outputs or loss were no longer finite after the timed steps"),
+    "unsupported": ("unsupported", "lstm: this framework's LSTM needs a GPU build"),
+    "out-of-memory": ("oom", "MemoryError: cannot allocate 9 TiB"),
+    "raises": ("crashed", "RuntimeError: the gizmo is jammed"),
+    "crashes": ("crashed", "killed by signal 9 (SIGKILL)"),
+    "exits": ("crashed", "ended with exit code 123"),
+}
+
+
+def test_an_honest_cell_is_ok(project):
+    outcome = project.configure(modes=["train", "infer"]).run("run")
+    assert outcome.code == 0, outcome.err
+    train, infer = project.result().cells
+    assert (train.status, infer.status) == ("ok", "ok")
+    assert train.rate.mean > 0 and train.rate.blocks == 3
+    assert all(check.passed for check in train.checks) and {"fp64 update", "full-size loss"} <= {check.what for check in train.checks}
+    assert train.ledger["framework"] == "NumPy" and train.ledger["batch"] == 2
+    assert "Training, fp32, cpu: images per second" in outcome.out and "Inference, fp32, cpu" in outcome.out
+    assert (project.result().folder / "tables.md").read_text().count("| NumPy |") == 2
+    assert project.workers() == []
+
+
+def test_the_rate_is_the_true_one(project):
+    """A step of the sleeper takes 50 ms, so at batch 2 it does 40 samples a second."""
+    project.configure(measure={"warmup_seconds": 0.1, "blocks": 4, "block_seconds": 0.25}).run("run", "--variant", "numpy=sleeper")
+    (cell,) = project.result().cells
+    assert cell.status == "ok", cell.reason
+    assert cell.rate.mean == pytest.approx(40, rel=0.05)
+    assert cell.cpu_per_wall < 0.5  # it slept
+
+
+@pytest.mark.parametrize("variant", FAULTS)
+def test_a_fault_ends_its_own_cell_only(project, variant):
+    status, reason = FAULTS[variant]
+    outcome = project.configure(variants={"numpy": [variant, "honest"]}).run("run")
+    endings = project.endings()
+    assert endings["numpy/honest"] == ("ok", "")
+    assert endings[f"numpy/{variant}"][0] == status and reason in endings[f"numpy/{variant}"][1], endings
+    assert outcome.code == (0 if status == "unsupported" else 1)
+    assert ("N/A [1]" if status == "unsupported" else f"{status} [1]") in outcome.out
+    assert project.workers() == []
+
+
+def test_a_dead_worker_leaves_its_last_words(project):
+    project.configure(variants={"numpy": ["raises"]}).run("run")
+    (log,) = (project.result().folder / "logs").iterdir()
+    assert "RuntimeError: the gizmo is jammed" in log.read_text()
+
+
+def test_a_fast_wrong_answer_is_not_ranked(project):
+    project.configure(variants={"numpy": ["skips-relu", "honest", "sleeper"]}).run("run")
+    text = (project.result().folder / "tables.md").read_text()
+    wrong, honest, _ = [line for line in text.splitlines() if line.startswith("| NumPy (")]
+    assert "parity-failed [1]" in wrong and "**" not in wrong and "±" not in wrong
+    assert "**" in honest
+
+
+def test_a_hang_ends_at_its_limit(project, monkeypatch):
+    monkeypatch.setitem(runner.LIMITS, "parity", 5.0)
+    monkeypatch.setattr("harness.worker.GRACE", 0.5)
+    project.configure(variants={"numpy": ["hangs", "honest"]}).run("run")
+    endings = project.endings()
+    assert endings["numpy/hangs"] == ("timeout", "parity took longer than 5 s")
+    assert endings["numpy/honest"] == ("ok", "")
+    times = [event["time"] for kind in ("cell-started", "cell-ended") for event in project.events(kind) if event["cell"].endswith("hangs")]
+    assert 5 <= times[1] - times[0] < 10
+    assert project.workers() == []
+
+
+def test_chatter_goes_to_the_log(project):
+    process = project.configure(variants={"numpy": ["chatty", "honest"]}).start("run")
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == 0, err
+    assert "chatter\n" not in out + err
+    assert project.endings() == {"numpy/chatty": ("ok", ""), "numpy/honest": ("ok", "")}
+    logs = {
+        path.name.rpartition("_")[2]: path.read_bytes().count(b"\xff\xfechatter\n") for path in (project.result().folder / "logs").iterdir()
+    }
+    assert logs == {"chatty.log": 1_000_000, "honest.log": 0}
+
+
+def test_idle_rivals_are_stopped(project, monkeypatch):
+    """While one worker is asked for a block, every other one is in state T."""
+    states = []
+
+    def stopped(process):
+        return process.status() == psutil.STATUS_STOPPED
+
+    def watched(rival, steps, label, block=runner.Rival.block):
+        others = [worker for worker in project.workers() if worker.pid != rival.worker._process.pid]
+        wait_until(lambda: all(stopped(worker) for worker in others), 1)  # a stop takes effect when the process is next scheduled
+        states.append([(stopped(worker), stopped(psutil.Process(rival.worker._process.pid))) for worker in others])
+        return block(rival, steps, label)
+
+    monkeypatch.setattr(runner.Rival, "block", watched)
+    project.configure(variants={"numpy": ["sleeper", "honest"]}).run("run")
+    together = [state for state in states if state]
+    assert len(together) > 12  # settle and timed, three blocks of two rivals, and the second one's warm-up
+    assert all(state == [(True, False)] for state in together), together
+
+
+def test_blocks_alternate(project):
+    project.configure(variants={"numpy": ["honest", "sleeper"]}).run("run")
+    order = [event["cell"].rpartition("/")[2] for event in project.events("block") if event["label"] == "timed"]
+    assert order == ["honest", "sleeper", "sleeper", "honest", "honest", "sleeper"]
+
+
+def test_every_planned_cell_is_in_the_tables(project):
+    """Gaps (dropout), devices that are not there, and what ran: nothing is left out, nothing is blank."""
+    outcome = project.configure(models=["mobilenet", "alexnet"], modes=["train"], size=64, devices=["cpu", "cuda"]).run("run")
+    assert outcome.code == 0
+    assert [str(r.status) for r in project.result().cells] == ["ok", "unsupported", "unsupported", "unsupported"]
+    text = (project.result().folder / "tables.md").read_text()
+    assert "the reference draws no random numbers" in text and "NumPy has no cuda build in this adapter" in text
+    assert text.count("N/A") == 3
+
+
+def test_more_threads_than_cpus(project):
+    outcome = project.configure(threads=10_000).run("run")
+    assert outcome.code == 2 and "threads is 10000, but only" in outcome.err
+
+
+def running(project, blocks=1):
+    """Start a run that would take long, and wait until it has measured a first group and is in the second."""
+    project.configure(models=["mobilenet", "resnet18"], variants={"numpy": ["honest", "sleeper"]})
+    process = project.configure(measure={"warmup_seconds": 0, "warmup_steps": 1, "blocks": 3, "block_seconds": 0.001}).start("run")
+
+    def far_enough():
+        try:
+            return sum(event["cell"].startswith("resnet18") for event in project.events("block")) >= blocks
+        except (UserError, OSError, ValueError):
+            return False
+
+    assert wait_until(far_enough, 60), process.communicate(timeout=1)
+    return process
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_keeps_what_is_done(project, number):
+    process = running(project)
+    process.send_signal(number)
+    out, err = process.communicate(timeout=30)
+    assert process.returncode == 130, err
+    statuses = {(r.cell.model, r.cell.variant): str(r.status) for r in project.result().cells}
+    assert len(statuses) == 4
+    assert {status for (model, _), status in statuses.items() if model == "mobilenet"} <= {"ok", "unstable"}
+    assert {status for (model, _), status in statuses.items() if model == "resnet18"} == {"interrupted"}
+    assert "interrupted [" in out and "Traceback" not in err
+    assert project.events("run-interrupted")
+    assert project.workers() == []
+
+
+def test_an_interrupt_while_environments_are_made(project):
+    """Even then every planned cell is accounted for."""
+    slow = project.folder / "slow-python"
+    slow.write_text("#!/bin/sh\ntouch asked\nexec sleep 30\n")
+    slow.chmod(0o755)
+    project.document["environments"]["numpy"]["python"] = str(slow)
+    project.save()
+    process = project.start("run")
+    assert wait_until((project.folder / "asked").exists, 30)
+    for child in psutil.Process(process.pid).children(recursive=True):
+        child.send_signal(signal.SIGINT)  # as a terminal would
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=40)
+    assert process.returncode == 130, err
+    assert [str(r.status) for r in project.result().cells] == ["interrupted"]
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_a_killed_run_can_be_shown_and_leaves_nobody(project, seed):
+    """SIGKILL at a random moment: the host can clean nothing up, so its workers must go by themselves."""
+    project.configure(variants={"numpy": ["honest", "sleeper"]}, measure={"warmup_seconds": 0.3, "blocks": 10, "block_seconds": 0.5})
+    process = project.start("run")
+    assert wait_until(lambda: list(project.folder.glob("runs/*/events.jsonl")), 30)
+    time.sleep(random.Random(seed).uniform(0, 4))  # the moment is the point here
+    os.kill(process.pid, signal.SIGKILL)
+    process.communicate(timeout=30)
+    outcome = project.run("show", "--details")
+    assert outcome.code == 0, outcome.err
+    for result in project.result().cells:
+        assert result.status in ("ok", "unstable", "interrupted")
+    assert wait_until(lambda: not project.workers(), 5), [(w.status(), w.cmdline()) for w in project.workers()]
+
+
+def test_an_interrupted_run_is_shown_like_at_its_end(project):
+    process = running(project)
+    process.send_signal(signal.SIGINT)
+    out, _ = process.communicate(timeout=30)
+    again = project.run("show")
+    assert again.out.strip() == out[: out.index("4 cells:")].strip()
+    assert results.find("last") == project.result().folder
