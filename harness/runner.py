@@ -4,6 +4,7 @@ Alternation is what makes rates comparable on a machine whose speed drifts: each
 Only one worker runs at a time; the others are stopped, since the thread pool of an idle framework may spin.
 """
 
+import math
 from collections.abc import Callable, Iterator
 from itertools import groupby
 from typing import Any
@@ -46,7 +47,7 @@ class Rival:
     def block(self, steps: int, label: str) -> float:
         """Run a block of ``steps`` steps and return its seconds."""
         event = self.ask({"do": "block", "steps": steps}, BLOCK_LIMIT + 20 * steps * self.step_seconds, label=label)
-        self.step_seconds = event["seconds"] / steps
+        self.step_seconds = max(event["seconds"] / steps, 1e-9)  # a step below the clock's resolution is no division by zero
         return float(event["seconds"])
 
     def warm_up(self, measure: Measure) -> None:
@@ -55,9 +56,17 @@ class Rival:
         while seconds < measure.warmup_seconds or total < measure.warmup_steps:
             seconds += self.block(steps, "warm-up")
             total += steps
-            steps = max(1, min(2 * steps, int(measure.warmup_seconds / max(self.step_seconds, 1e-9))))
+            left = max(0.0, measure.warmup_seconds - seconds)
+            steps = max(1, min(2 * steps, math.ceil(left / self.step_seconds)))
         self.steps = max(1, round(measure.block_seconds / self.step_seconds))
         self.blocks = matrix.blocks_within(measure, self.steps * self.step_seconds)
+
+
+def job_of(cell: Cell, adapter: Adapter, cpus: list[int], seed: int, build: str = "lowered") -> Job:
+    """Return the job document of ``cell``; ``build`` is "lowered", or "native" for the adapter's hand-written twin."""
+    fields = cell.model_dump(exclude={"adapter"})
+    manifest = adapter.manifest
+    return Job(adapter=cell.adapter, package=manifest.package, cpus=tuple(cpus), seed=seed, gates=manifest.gates, build=build, **fields)
 
 
 def _silent(cell: str, news: str) -> None:
@@ -162,22 +171,9 @@ class Runner:
         self._guard(rival, self._prove_and_warm_up)
 
     def _prove_and_warm_up(self, rival: Rival) -> None:
-        prove(rival, self._job(rival.cell), self.tell)
+        prove(rival, job_of(rival.cell, self.adapters[rival.cell.adapter], self.cpus, self.seed), self.tell)
         self.tell(rival.cell.key, "warming up")
         rival.warm_up(self.measure)
-
-    def _job(self, cell: Cell) -> Job:
-        manifest = self.adapters[cell.adapter].manifest
-        fields = cell.model_dump(exclude={"adapter"})
-        return Job(
-            adapter=cell.adapter,
-            package=manifest.package,
-            cpus=tuple(self.cpus),
-            seed=self.seed,
-            gates=manifest.gates,
-            build="lowered",
-            **fields,
-        )
 
     def _rounds(self) -> Iterator[Rival]:
         """Yield whose turn it is: A B C, C B A, A B C ... while blocks are left. Neighbours of one round form a pair."""

@@ -151,7 +151,7 @@ class Recorder:
     def measured(self, cell: Cell, seconds: list[float], steps: int = 10, error: float | None = 1e-7, finite: bool = True) -> Cell:
         """A cell that ran to its end, one block for each of ``seconds``."""
         check = {"what": "fp32 outputs", "error": error, "limit": 1e-5, "worst": "fc", "passed": error is not None and error <= 1e-5}
-        ledger = {"framework": cell.adapter.title(), "version": "1.0", "window": "forward; inputs resident"}
+        ledger = {"framework": cell.adapter.title(), "version": "1.0", "execution": "eager", "window": "forward; inputs resident"}
         self.journal.write("parity", cell=cell.key, checks=[check])
         self.journal.write("built", cell=cell.key, checks=[], ledger=ledger, first_step_seconds=0.5)
         for time_spent in seconds:

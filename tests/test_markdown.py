@@ -25,9 +25,10 @@ def test_a_whole_table():
         "| Beta | **100.0 ± 5.0** |\n"
         "| Gamma | N/A [1] |\n"
         "\n"
-        "Test CPU; 4 CPU threads; Alpha 1.0, Beta 1.0.\n"
+        "Test CPU; 4 CPU threads; Alpha 1.0 (eager), Beta 1.0 (eager).\n"
         "Rate = all samples / all time, ± standard deviation over 3 blocks; 30 steps a number.\n"
-        "Timed: forward; inputs resident. Best in bold.\n"
+        "Timed: forward; inputs resident.\n"
+        "Bold: highest rate of its column.\n"
         "\n"
         "[1] no such build  \n"
     )

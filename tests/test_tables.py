@@ -153,9 +153,9 @@ def test_columns_and_captions():
     recorder.measured(recorder.plan("beta", size=32), STEADY)
     table = only(recorder)
     assert table.columns == ("MobileNet, batch 8", "MobileNet, batch 2, 32 px")
-    assert table.caption[0] == "Test CPU; 4 CPU threads; Alpha 1.0, Beta 1.0."
+    assert table.caption[0] == "Test CPU; 4 CPU threads; Alpha 1.0 (eager), Beta 1.0 (eager)."
     assert "± standard deviation over 3 to 4 blocks; 30 to 40 steps a number" in table.caption[1]
-    assert table.caption[2] == "Timed: forward; inputs resident. Best in bold."
+    assert table.caption[2] == "Timed: forward; inputs resident."
 
 
 def test_variants_are_told_apart_where_there_are_several():

@@ -1,6 +1,6 @@
 """Tables as Markdown."""
 
-from harness.report.tables import Entry, Table
+from harness.report.tables import Entry, Table, ranked
 
 
 def _escape(text: str) -> str:
@@ -18,7 +18,7 @@ def markdown(table: Table) -> str:
     lines.append("| framework | " + " | ".join(map(_escape, table.columns)) + " |")
     lines.append("|---|" + "---:|" * len(table.columns))
     lines += ["| " + " | ".join([_escape(row.title), *map(_cell, row.entries)]) + " |" for row in table.rows]
-    lines += ["", *map(_escape, table.caption)]
+    lines += ["", *map(_escape, table.caption), *(["Bold: highest rate of its column."] if ranked(table) else [])]
     if table.notes:
         lines += ["", *(f"[{number}] {_escape(note)}  " for number, note in enumerate(table.notes, start=1))]
     return "\n".join(lines) + "\n"

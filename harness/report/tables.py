@@ -46,6 +46,11 @@ def _exponent(number: float) -> int:
     return math.floor(math.log10(number))
 
 
+def ranked(table: Table) -> bool:
+    """Whether some entry is the best of its column, so that a reader must be told how that is shown."""
+    return any(entry.best for row in table.rows for entry in row.entries)
+
+
 def _row_title(run: Run, adapter: str, variant: str) -> str:
     """The framework's name, and the variant where the run has several of that framework."""
     several = len({result.cell.variant for result in run.cells if result.cell.adapter == adapter}) > 1
@@ -106,7 +111,7 @@ def _note(notes: list[str], text: str) -> int:
 
 
 def _caption(run: Run, device: str, results: list[CellResult]) -> tuple[str, ...]:
-    versions = dict.fromkeys(f"{r.ledger['framework']} {r.ledger['version']}" for r in results if r.ledger)
+    versions = dict.fromkeys(f"{r.ledger['framework']} {r.ledger['version']} ({r.ledger['execution']})" for r in results if r.ledger)
     windows = dict.fromkeys(str(r.ledger["window"]) for r in results if r.ledger)
     steps = [r.rate for r in results if r.rate is not None]
     lines = [f"{_device_name(run, device)}; {run.threads} CPU thread{'' if run.threads == 1 else 's'}; {', '.join(versions)}."]
@@ -115,7 +120,7 @@ def _caption(run: Run, device: str, results: list[CellResult]) -> tuple[str, ...
         lines.append(
             f"Rate = all samples / all time, ± standard deviation over {blocks} blocks; {_span([s.steps for s in steps])} steps a number."
         )
-        lines.append(f"Timed: {'; '.join(windows)}. Best in bold.")
+        lines.append(f"Timed: {'; '.join(windows)}.")
     return tuple(lines)
 
 

@@ -4,12 +4,12 @@ import rich.table
 from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
-from harness.report.tables import Entry, Table
+from harness.report.tables import Entry, Table, ranked
 from harness.results import CellResult, Run
 
 
 def _cell(entry: Entry) -> Text:
-    text = Text(entry.text, style="bold" if entry.best else "")
+    text = Text(entry.text + (" *" if entry.best else ""), style="bold" if entry.best else "")
     if entry.note is not None:
         text.append(f" [{entry.note}]", style="dim")
     return text
@@ -23,7 +23,11 @@ def render(table: Table) -> RenderableType:
         drawn.add_column(column, justify="right")
     for row in table.rows:
         drawn.add_row(Text(row.title), *map(_cell, row.entries))
-    below = [*table.caption, *(f"[{number}] {note}" for number, note in enumerate(table.notes, start=1))]
+    below = [
+        *table.caption,
+        *(["* highest rate of its column."] if ranked(table) else []),
+        *(f"[{number}] {note}" for number, note in enumerate(table.notes, start=1)),
+    ]
     return Group(Text(table.title, style="bold"), drawn, *(Text(line) for line in below), Text(""))
 
 

@@ -428,13 +428,14 @@ def test_settings_in_effect_must_be_those_asked_for(setting, value):
         prove(Other(), "infer")
 
 
-def test_a_setting_that_is_not_reported_is_refused():
+@pytest.mark.parametrize("name", parity.REPORTED)
+def test_a_setting_that_is_not_reported_is_refused(name):
     class Silent(NumpyAdapter):
         @hookimpl
         def describe(self, session):
-            return {"framework": "numpy"}
+            return {key: value for key, value in super().describe(session).items() if key != name}
 
-    with pytest.raises(ContractError, match="was asked for precision fp64 and reports nothing"):
+    with pytest.raises(ContractError, match=f"adapter 'numpy': describe leaves out {name}. See docs/hooks.md#describe"):
         prove(Silent(), "infer")
 
 

@@ -3,9 +3,9 @@
 import pytest
 
 from harness import adapters, hostinfo, runner, staging
-from harness.core.jobs import Job
 from harness.core.models import MODELS
 from harness.envs.base import worker_variables
+from harness.matrix import Cell
 from harness.worker import Worker
 
 pytestmark = pytest.mark.frameworks
@@ -13,37 +13,32 @@ SHIPPED = adapters.discover()
 EXACT = 1e-9  # of outputs, loss and weights in float64
 
 
-def job(adapter, model, mode, cpus):
+def prove(name, model, mode, build, log, environment):
+    """Return the checks of the parity gate, from a real worker."""
+    adapter, cpus = SHIPPED[name], hostinfo.granted_cpus()
     manifest = adapter.manifest
-    fields = {"precision": manifest.precisions[0], "variant": manifest.variants[0], "gates": manifest.gates}
-    return Job(
-        adapter=adapter.name,
-        package=manifest.package,
-        model=model,
-        mode=mode,
-        device="cpu",
-        batch=1,
-        size=MODELS[model].size,
-        cpus=tuple(cpus),
-        seed=1,
-        build="lowered",
-        **fields,
-    )
+    fields = {"device": "cpu", "precision": manifest.precisions[0], "variant": manifest.variants[0], "batch": 1, "size": MODELS[model].size}
+    job = runner.job_of(Cell(adapter=name, model=model, mode=mode, **fields), adapter, cpus, 1, build)
+    worker = Worker(environment(adapter).command(staging.stage(adapter)[0]), worker_variables(len(cpus)), log)
+    try:
+        worker.ask(job.to_json(), runner.LIMITS["start"])
+        return worker.ask({"do": "parity"}, runner.LIMITS["parity"])["checks"]
+    finally:
+        worker.end()
+
+
+@pytest.mark.parametrize("mode", ["infer", "train"])
+@pytest.mark.parametrize("name", SHIPPED)
+def test_the_native_twin_is_the_same_network(name, mode, tmp_path, real_environment):
+    checks = prove(name, "resnet50", mode, "native", tmp_path / "worker.log", real_environment)
+    assert checks and [check for check in checks if not check["passed"]] == []
 
 
 @pytest.mark.parametrize("mode", ["infer", "train"])
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("name", SHIPPED)
 def test_parity(name, model, mode, tmp_path, real_environment):
-    adapter = SHIPPED[name]
-    cpus = hostinfo.granted_cpus()
-    command = real_environment(adapter).command(staging.stage(adapter)[0])
-    worker = Worker(command, worker_variables(len(cpus)), tmp_path / "worker.log")
-    try:
-        worker.ask(job(adapter, model, mode, cpus).to_json(), runner.LIMITS["start"])
-        checks = worker.ask({"do": "parity"}, runner.LIMITS["parity"])["checks"]
-    finally:
-        worker.end()
+    checks = prove(name, model, mode, "lowered", tmp_path / "worker.log", real_environment)
     errors = {check["what"]: check["error"] for check in checks}
     assert [check for check in checks if not check["passed"]] == []
     sharp = {what: error for what, error in errors.items() if what.startswith("fp64") and "dropout" not in what}

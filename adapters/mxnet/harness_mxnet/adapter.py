@@ -116,11 +116,14 @@ def prepare(block: Any, params: Parameters, graph: Graph, request: BuildRequest)
     return session
 
 
+def fused_subgraphs(block: Any) -> int:
+    """Count oneDNN subgraphs in the graph that the block's cached operator was made with."""
+    return sum(node["op"].startswith("_sg_mkldnn") for node in json.loads(block._cached_graph[1].tojson())["nodes"])
+
+
 def execution(block: Any) -> str:
-    """Say how ``block`` runs, from the flags and the graph that its cached operator was made with."""
     static = all(value for name, value in block._flags if name.startswith("static"))
-    fused = sum(node["op"].startswith("_sg_mkldnn") for node in json.loads(block._cached_graph[1].tojson())["nodes"])
-    return "hybridized%s%s" % (", static" if static else "", ", %d fused oneDNN subgraphs" % fused if fused else "")
+    return "hybridized%s%s" % (", static" if static else "", ", oneDNN fusion" if fused_subgraphs(block) else "")
 
 
 @hookimpl
@@ -182,6 +185,7 @@ def describe(session: Session) -> Dict[str, Any]:
         "threads": max(threads_in_effect()),
         "layout": "channels first",
         "execution": execution(session.block),
+        "fused_subgraphs": fused_subgraphs(session.block),
         "tf32": mx.util.getenv("NVIDIA_TF32_OVERRIDE") != "0",
         "library": session.library,
         "async_steps": mx.util.getenv("MXNET_ENGINE_TYPE") != "NaiveEngine",

@@ -226,14 +226,18 @@ def describe(session: Session) -> Dict[str, Any]:
         "threads": tf.config.threading.get_intra_op_parallelism_threads(),
         "interop_threads": tf.config.threading.get_inter_op_parallelism_threads(),
         "layout": "NHWC",
-        "execution": "XLA" if session.run.function_def.attr["_XlaMustCompile"].b else "tf.function",
-        "weights": "variables" if session.frozen is None else "constants",
+        "execution": execution(session),
         "fp32_arithmetic": "ieee" if os.environ["ONEDNN_DEFAULT_FPMATH_MODE"] == "STRICT" else "reduced",
         "tf32": tf.config.experimental.tensor_float_32_execution_enabled(),
         "library": "oneDNN" if on_cpu and _pywrap_util_port.IsMklEnabled() else "Eigen" if on_cpu else "cuDNN",
         "async_steps": not on_cpu,
         "running_var": session.running_var,
     }
+
+
+def execution(session: Session) -> str:
+    compiled = "XLA" if session.run.function_def.attr["_XlaMustCompile"].b else "tf.function"
+    return compiled if session.frozen is None else compiled + ", weights frozen"
 
 
 def neutral_device(placed: str, asked: str) -> str:

@@ -74,13 +74,18 @@ def prove(hooks: Hooks, job: Job, precision: str) -> List[Check]:
     return checks
 
 
+REPORTED = ("framework", "version", "device", "precision", "batch", "threads", "layout", "execution", "async_steps")
+
+
 def check_claims(job: Job, ledger: Dict[str, Any], precision: str, batch: int) -> None:
-    """Raise ``ContractError`` where what the adapter reports is not what it was asked for."""
+    """Raise ``ContractError`` where what the adapter reports is not what it was asked for, or is missing."""
+    missing = [name for name in REPORTED if name not in ledger]
+    if missing:
+        raise ContractError("adapter '%s': describe leaves out %s. See docs/hooks.md#describe." % (job.adapter, ", ".join(missing)))
     asked = {"precision": precision, "batch": batch, "device": job.device, "threads": len(job.cpus)}
     for setting, value in asked.items():
-        if ledger.get(setting) != value:
-            found = ledger.get(setting, "nothing")
-            raise ContractError("adapter '%s' was asked for %s %s and reports %s" % (job.adapter, setting, value, found))
+        if ledger[setting] != value:
+            raise ContractError("adapter '%s' was asked for %s %s and reports %s" % (job.adapter, setting, value, ledger[setting]))
 
 
 class Trial(NamedTuple):

@@ -1,0 +1,53 @@
+"""Docs that can be checked are checked."""
+
+import re
+import tomllib
+
+import click
+import pytest
+
+from harness.cli import main
+from harness.config import Config
+from harness.core import hookspecs
+from harness.paths import PACKAGE
+from harness.statuses import Status
+
+ROOT = PACKAGE.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_every_hook_has_its_section():
+    sections = re.findall(r"^## (\w+)$", (ROOT / "docs" / "hooks.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert sections == list(hookspecs.REQUIRED_HOOKS)
+
+
+def test_every_hook_is_required():
+    specified = [name for name in vars(hookspecs) if hasattr(getattr(hookspecs, name), "harness_spec")]
+    assert specified == list(hookspecs.REQUIRED_HOOKS)
+
+
+def test_the_readme_has_every_command():
+    assert isinstance(main, click.Group)
+    assert set(re.findall(r"^\| `harness (\w+)", README, re.MULTILINE)) == set(main.commands)
+
+
+def test_the_readme_has_every_option_of_run():
+    row = next(line for line in README.splitlines() if line.startswith("| `harness run"))
+    shown = {option.opts[0] for option in main.commands["run"].params if isinstance(option, click.Option)}
+    assert set(re.findall(r"--[a-z-]+", row)) | {"--config", "--python"} == shown
+
+
+def test_the_readme_explains_every_status():
+    explained = set(re.findall(r"`([a-z-]+)`", "\n".join(line for line in README.splitlines() if line.startswith("  | `"))))
+    assert explained == set(Status) - {Status.OK}
+
+
+@pytest.mark.parametrize("path", [*sorted(ROOT.glob("docs/**/*.md")), ROOT / "README.md"], ids=lambda path: path.name)
+def test_links_to_files_lead_somewhere(path):
+    for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", path.read_text(encoding="utf-8")):
+        assert (path.parent / target).exists(), f"{path} links to {target}"
+
+
+def test_the_readme_names_the_default_suite_truly():
+    config = Config.model_validate(tomllib.loads((ROOT / "benchmarks.toml").read_text(encoding="utf-8")))
+    assert config.suites[config.default_suite].devices == ("cpu",)  # "measures the default suite on this machine's CPU"
