@@ -111,10 +111,9 @@ def _note(notes: list[str], text: str) -> int:
 
 
 def _caption(run: Run, device: str, results: list[CellResult]) -> tuple[str, ...]:
-    versions = dict.fromkeys(f"{r.ledger['framework']} {r.ledger['version']} ({r.ledger['execution']})" for r in results if r.ledger)
     windows = dict.fromkeys(str(r.ledger["window"]) for r in results if r.ledger)
     steps = [r.rate for r in results if r.rate is not None]
-    lines = [f"{_device_name(run, device)}; {run.threads} CPU thread{'' if run.threads == 1 else 's'}; {', '.join(versions)}."]
+    lines = [f"{_device_name(run, device)}; {run.threads} CPU thread{'' if run.threads == 1 else 's'}; {_frameworks(results)}."]
     if steps:
         blocks = _span([s.blocks for s in steps])
         lines.append(
@@ -122,6 +121,15 @@ def _caption(run: Run, device: str, results: list[CellResult]) -> tuple[str, ...
         )
         lines.append(f"Timed: {'; '.join(windows)}.")
     return tuple(lines)
+
+
+def _frameworks(results: list[CellResult]) -> str:
+    """Name each framework's version and how it ran, in every way that it did."""
+    ways: dict[str, dict[str, None]] = {}
+    for result in results:
+        if result.ledger:
+            ways.setdefault(f"{result.ledger['framework']} {result.ledger['version']}", {})[str(result.ledger["execution"])] = None
+    return ", ".join(f"{name} ({' or '.join(found)})" for name, found in ways.items())
 
 
 def _span(counts: list[int]) -> str:
