@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from itertools import groupby
 from typing import Any
 
-from harness import checks, matrix, staging
+from harness import checks, interrupts, matrix, staging
 from harness.adapters import Adapter
 from harness.config import Measure
 from harness.core.jobs import Job
@@ -149,12 +149,14 @@ class Runner:
             if rival in self._alive:
                 rival.worker.park()
         except WorkerFailed as failure:
-            self._dismiss(rival)  # before anything else runs: a hung worker would spoil the next cell
-            self._end(rival.cell, failure.status, failure.reason)
+            self._dismiss(rival, failure.status, failure.reason)
 
-    def _dismiss(self, rival: Rival) -> None:
-        rival.worker.end()
-        self._alive.remove(rival)  # last: an interrupt in between ends the worker once more
+    def _dismiss(self, rival: Rival, status: Status, reason: str) -> None:
+        """End a rival's worker, before anything else runs: a hung one would spoil the next cell. Then end its cell."""
+        with interrupts.postponed():
+            rival.worker.end()
+            self._alive.remove(rival)
+            self._end(rival.cell, status, reason)
 
     def _prepare(self, cell: Cell, environment: Environment) -> None:
         """Start a worker, prove parity, build, warm up. A rival that fails is gone afterwards."""
@@ -162,12 +164,13 @@ class Runner:
         log = self.journal.folder / "logs" / (cell.key.replace("/", "_") + ".log")
         self.journal.write("cell-started", cell=cell.key, code=code, environment=environment.fingerprint, python=str(environment.python))
         try:
-            worker = Worker(environment.command(staged), worker_variables(len(self.cpus)), log)
+            with interrupts.postponed():
+                worker = Worker(environment.command(staged), worker_variables(len(self.cpus)), log)
+                rival = Rival(cell, worker, self.journal)
+                self._alive.append(rival)
         except OSError as error:
             self._end(cell, Status.ENV_FAILED, f"{environment.python} cannot be started: {error.strerror}")
             return
-        rival = Rival(cell, worker, self.journal)
-        self._alive.append(rival)
         self._guard(rival, self._prove_and_warm_up)
 
     def _prove_and_warm_up(self, rival: Rival) -> None:
@@ -189,5 +192,4 @@ class Runner:
 
     def _finish(self, rival: Rival) -> None:
         rival.ask({"do": "finish"}, LIMITS["finish"])
-        self._dismiss(rival)
-        self._end(rival.cell, Status.OK, "")
+        self._dismiss(rival, Status.OK, "")
