@@ -13,7 +13,13 @@ STDLIB = sys.stdlib_module_names
 CORE = sorted((ROOT / "harness" / "core").rglob("*.py"))
 HOST = sorted(set((ROOT / "harness").rglob("*.py")) - set(CORE))
 ADAPTERS = sorted((ROOT / "adapters").glob("*/harness_*/*.py"))
-FRAMEWORKS = {"harness_pytorch": {"torch"}, "harness_tensorflow": {"tensorflow", "keras"}, "harness_mxnet": {"mxnet"}}
+FRAMEWORKS = {
+    "harness_chainer": {"chainer"},
+    "harness_mxnet": {"mxnet"},
+    "harness_paddlepaddle": {"paddle"},
+    "harness_pytorch": {"torch"},
+    "harness_tensorflow": {"tensorflow", "keras"},
+}
 
 
 def name(path: Path) -> str:
@@ -60,7 +66,7 @@ def test_the_host_knows_no_framework_and_no_adapter(path):
 @pytest.mark.parametrize("path", ADAPTERS, ids=name)
 def test_an_adapter_knows_its_framework_and_the_core(path):
     package = path.parent.name
-    allowed = STDLIB | {"numpy", package} | FRAMEWORKS.get(package, {package.removeprefix("harness_")})
+    allowed = STDLIB | {"numpy", package} | FRAMEWORKS[package]
     strangers = {m for m in imports(path) if top(m) not in allowed and not m.startswith("harness.core.")}
     assert not strangers
 

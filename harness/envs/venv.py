@@ -91,6 +91,7 @@ def _make(adapter: Adapter, kind: str, python: str | None, home: Path) -> None:
     requirements, interpreter = home / "requirements.txt", str(home / "bin" / "python")
     requirements.write_text(wanted["lock"], encoding="utf-8")
     install = ["pip", "install", "--compile-bytecode", "--python", interpreter, "-r", str(requirements)]
+    install += ["--build-constraints", str(requirements)]  # what builds a source distribution is held to the lock as well
     _install(install, user, wanted["fallback_index"], log)
     listing = _uv(["pip", "freeze", "--python", interpreter], user, log, "the packages could not be listed")
     fingerprint = {**wanted, "packages": listing.split(), "lock": hashlib.sha256(wanted["lock"].encode()).hexdigest()}

@@ -1,0 +1,217 @@
+"""The hooks for Chainer. The graph becomes a ChainList of links and the order in which they and the functions are called."""
+
+import ctypes
+from typing import Any, Callable, Dict, List, Tuple
+
+import chainer
+import numpy as np
+from chainer.backends import intel64
+
+from harness.core import BuildRequest, Graph, Unsupported, hookimpl
+from harness_chainer import lower
+
+Arrays = Dict[str, np.ndarray]
+Tensors = Dict[str, Tuple[Any, str]]  # link and attribute by neutral name: moving a model replaces the arrays
+DTYPES = {"fp64": np.float64, "fp32": np.float32}
+DEVICES = {"numpy": "@numpy", "ideep": "@intel64"}  # Chainer's names, by variant
+
+# Names of a link's tensors by the role of the neutral parameter.
+TENSORS = {"weight": "W", "bias": "b", "gamma": "gamma", "beta": "beta", "mean": "avg_mean", "var": "avg_var"}
+
+
+class Lowered(chainer.ChainList):
+    """A graph as calls in order: what is called, where its arguments lie, and which values nobody reads afterwards."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.calls: List[Tuple[Callable[..., Any], List[int], List[int]]] = []
+        self.results: List[int] = []
+
+    def forward(self, *inputs: Any) -> Tuple[Any, ...]:
+        values = list(inputs)
+        for function, arguments, dead in self.calls:
+            values.append(function(*[values[place] for place in arguments]))
+            for place in dead:  # a variable keeps its array, whether or not the backward pass wants it
+                values[place] = None
+        return tuple([values[place] for place in self.results])
+
+
+class Session:
+    """A model, its optimizer where it trains, and the arrays that the last step returned."""
+
+    def __init__(self, model: chainer.Link, tensors: Tensors, outputs: Tuple[str, ...], request: BuildRequest) -> None:
+        self.model = model
+        self.tensors = tensors
+        self.outputs = outputs
+        self.dtype = DTYPES[request.precision]
+        self.optimizer: Any = None
+        self.result: List[Any] = []
+        self.batch = 0
+
+
+class Blas:
+    """The OpenBLAS that numpy is linked to, whose functions are renamed in some builds."""
+
+    def __init__(self) -> None:
+        library = ctypes.CDLL(np.core._multiarray_umath.__file__)  # finds symbols in what it is linked to, too
+        for pattern in ("openblas_%s64_", "openblas_%s", "scipy_openblas_%s64_"):
+            if hasattr(library, pattern % "get_num_threads"):
+                self._library, self._pattern = library, pattern
+                return
+        raise Unsupported("threads", "this numpy is not linked to OpenBLAS, so its number of threads is not known")
+
+    def _text(self, function: str) -> str:
+        found = getattr(self._library, self._pattern % function)
+        found.restype = ctypes.c_char_p
+        return str(found().decode())
+
+    def threads(self) -> int:
+        return int(getattr(self._library, self._pattern % "get_num_threads")())
+
+    def name(self) -> str:
+        """Return version and kernels, such as "OpenBLAS 0.3.20 Haswell"."""
+        return "%s %s" % (" ".join(self._text("get_config").split()[:2]), self._text("get_corename"))
+
+
+def threads_in_effect() -> List[int]:
+    """Return the thread counts that steps run with: OpenBLAS has its own, iDeep that of OpenMP."""
+    counts = {Blas().threads()}
+    if intel64.is_ideep_available():
+        counts.add(ctypes.CDLL(intel64.ideep._ideep4py.__file__).omp_get_max_threads())
+    return sorted(counts)
+
+
+def check_threads(threads: int) -> None:
+    found = threads_in_effect()
+    if found != [threads]:
+        counts = " and ".join(str(count) for count in found)
+        variables = "OPENBLAS_NUM_THREADS and OMP_NUM_THREADS"
+        raise Unsupported("threads", "numpy was loaded with %s, not %d; %s must be set before" % (counts, threads, variables))
+
+
+def lower_graph(graph: Graph, weights: Arrays) -> Tuple[Lowered, Tensors]:
+    """Return the model and its tensors by neutral name."""
+    model, tensors = Lowered(), {}
+    readers = graph.consumers()
+    if graph.loss:
+        readers[graph.loss] += 1
+    places = {spec.name: place for place, spec in enumerate(graph.inputs)}
+    for node in graph.nodes:
+        function = getattr(lower, node.op, None)
+        if function is None:
+            raise Unsupported(node.op, "the Chainer adapter has no lowering for it")
+        lowered = function(node, {role: weights[name] for role, name in node.params.items()})
+        if isinstance(lowered, chainer.Link):
+            model.append(lowered)
+        tensors.update((name, (lowered, TENSORS[role])) for role, name in node.params.items())
+        for name in node.inputs:
+            readers[name] -= 1
+        dead = sorted({places[name] for name in node.inputs if not readers[name]})
+        model.calls.append((lowered, [places[name] for name in node.inputs], dead))
+        places[node.name] = len(places)
+    model.results = [places[name] for name in graph.outputs + ((graph.loss,) if graph.loss else ())]
+    return model, tensors
+
+
+def check(request: BuildRequest) -> None:
+    """Refuse what Chainer, or this installation of it, cannot do."""
+    if request.precision not in DTYPES:
+        raise Unsupported("precision", "the Chainer adapter runs fp64 and fp32, not %s" % request.precision)
+    if request.device != "cpu":
+        raise Unsupported("device", "the Chainer adapter runs on cpu, not %s" % request.device)
+    if request.variant not in DEVICES:
+        raise Unsupported("variant", "Chainer has numpy and ideep, not '%s'" % request.variant)
+    if request.variant == "ideep" and not intel64.is_ideep_available():
+        raise Unsupported("ideep", "ideep4py cannot be imported; it was built for Python 3.6 and 3.7 only")
+    check_threads(request.threads)
+
+
+def prepare(model: chainer.Link, tensors: Tensors, graph: Graph, request: BuildRequest) -> Session:
+    """Put ``model`` on the device of the variant and give it an optimizer. Serves lowered and native models."""
+    normalises = any(node.op == "batch_norm" for node in graph.nodes)
+    if request.variant == "ideep" and request.mode == "train" and request.threads > 1 and normalises:
+        raise Unsupported("ideep", "on several threads, iDeep's batch normalisation gives wrong gradients for some shapes")
+    chainer.global_config.use_ideep = "auto" if request.variant == "ideep" else "never"
+    model.to_device(DEVICES[request.variant])
+    session = Session(model, tensors, graph.outputs, request)
+    if request.mode == "train":
+        session.optimizer = chainer.optimizers.MomentumSGD(*request.optimizer).setup(model)
+    return session
+
+
+@hookimpl
+def build_model(graph: Graph, weights: Arrays, request: BuildRequest) -> Session:
+    check(request)
+    with chainer.using_config("dtype", DTYPES[request.precision]):
+        model, tensors = lower_graph(graph, weights)
+    return prepare(model, tensors, graph, request)
+
+
+@hookimpl
+def stage_batch(session: Session, arrays: Arrays) -> List[Any]:
+    staged = []
+    for array in arrays.values():
+        dtype = session.dtype if array.dtype.kind == "f" else np.int32
+        staged.append(session.model.device.send(np.array(array, dtype)))
+    session.batch = len(staged[0])
+    return staged
+
+
+@hookimpl
+def train_step(session: Session, batch: List[Any]) -> None:
+    result = session.model(*batch)
+    session.model.cleargrads()
+    result[-1].backward()
+    session.optimizer.update()
+    session.result = [variable.array for variable in result]  # a variable would keep all that the backward pass needed
+
+
+@hookimpl
+def infer_step(session: Session, batch: List[Any]) -> None:
+    with chainer.using_config("train", False), chainer.no_backprop_mode():
+        session.result = [variable.array for variable in session.model(*batch)]
+
+
+@hookimpl
+def sync_device(session: Session) -> None:
+    """Nothing to wait for: every call returns when its arrays are there."""
+
+
+@hookimpl
+def read_results(session: Session) -> Dict[str, Any]:
+    host = chainer.get_device("@numpy")
+    arrays = [host.send(array) for array in session.result]
+    loss = None if session.optimizer is None else float(arrays[-1])
+    weights = {name: host.send(_array(link, attribute)).copy() for name, (link, attribute) in session.tensors.items()}
+    return {"outputs": dict(zip(session.outputs, arrays)), "loss": loss, "weights": weights}
+
+
+def _array(link: chainer.Link, attribute: str) -> Any:
+    tensor = getattr(link, attribute)
+    return tensor.array if isinstance(tensor, chainer.Parameter) else tensor  # running statistics are plain arrays
+
+
+@hookimpl
+def describe(session: Session) -> Dict[str, Any]:
+    precisions = {np.dtype(dtype): name for name, dtype in DTYPES.items()}
+    dtype = next(session.model.params()).dtype
+    ideep = session.model.device.name == DEVICES["ideep"] and chainer.global_config.use_ideep == "auto"
+    return {
+        "framework": "Chainer",
+        "version": chainer.__version__,
+        "device": "cpu" if session.model.device.name in DEVICES.values() else session.model.device.name,
+        "precision": precisions[dtype],
+        "batch": session.batch,
+        "threads": max(threads_in_effect()),
+        "layout": "channels first",
+        "execution": "define-by-run, %s" % ("iDeep" if ideep else "numpy"),
+        "numpy": np.__version__,
+        "library": "iDeep" if ideep and dtype == np.float32 else Blas().name(),  # iDeep has no float64
+        "async_steps": False,
+        "running_var": "unbiased",
+    }
+
+
+@hookimpl
+def close_model(session: Session) -> None:
+    session.__dict__.clear()

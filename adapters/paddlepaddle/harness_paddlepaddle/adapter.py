@@ -1,0 +1,223 @@
+"""The hooks for PaddlePaddle. The graph becomes one layer that runs the framework's own layers, channels first."""
+
+import ctypes
+from pathlib import Path
+from typing import Any, Dict, List, NamedTuple, Set, Tuple
+
+import numpy as np
+import paddle
+from paddle import nn
+
+from harness.core import BuildRequest, Graph, Node, Unsupported, hookimpl
+from harness_paddlepaddle import lower
+
+Arrays = Dict[str, np.ndarray]
+DTYPES = {"fp64": "float64", "fp32": "float32"}
+VARIANTS = ("dygraph", "to_static")
+
+# Names of a layer's tensors by the role of the neutral parameter.
+TENSORS = {"weight": "weight", "bias": "bias", "gamma": "weight", "beta": "bias", "mean": "_mean", "var": "_variance"}
+
+
+class Param(NamedTuple):
+    """A tensor of the framework that holds a neutral parameter, transposed where the layer is dense: Paddle has (in, out)."""
+
+    tensor: Any
+    transposed: bool
+
+    @classmethod
+    def of(cls, layer: nn.Layer, role: str) -> "Param":
+        return cls(getattr(layer, TENSORS[role]), role == "weight" and isinstance(layer, nn.Linear))
+
+    def load(self, array: np.ndarray) -> None:
+        self.tensor.set_value(np.ascontiguousarray(array.T) if self.transposed else array)
+
+    def read(self) -> np.ndarray:
+        array = self.tensor.numpy()
+        return array.T if self.transposed else array
+
+
+Params = Dict[str, Param]
+
+
+class Lowered(nn.Layer):
+    """The graph's layers in order, on numbered values: inputs first, then one a node.
+
+    A step of ``plan`` is what to call, the numbers of its arguments and of its result, and those that nobody reads later:
+    they are let go at once, since keeping them all costs a quarter of the speed of ResNet-50.
+    """
+
+    def __init__(self, graph: Graph, weights: Arrays) -> None:
+        super().__init__()
+        self.params: Params = {}
+        numbers = {name: number for number, name in enumerate(graph.shapes)}
+        self.results = tuple(numbers[name] for name in graph.outputs + ((graph.loss,) if graph.loss else ()))
+        last_read = {numbers[name]: node.name for node in graph.nodes for name in node.inputs}
+        plan = []
+        for node in graph.nodes:
+            dead = tuple(n for n, reader in last_read.items() if reader == node.name and n not in self.results)
+            arguments = tuple(numbers[name] for name in node.inputs)
+            plan.append((self._lower(node, weights), arguments, numbers[node.name], dead))
+        self.plan = tuple(plan)
+        self.unset = (None,) * len(graph.nodes)
+
+    def _lower(self, node: Node, weights: Arrays) -> Any:
+        function = getattr(lower, node.op, None)
+        if function is None:
+            raise Unsupported(node.op, "the PaddlePaddle adapter has no lowering for it")
+        lowered = function(node, {role: weights[name] for role, name in node.params.items()})
+        if isinstance(lowered, nn.Layer):
+            self.add_sublayer(node.name.replace(".", "_"), lowered)
+        self.params.update((name, Param.of(lowered, role)) for role, name in node.params.items())
+        return lowered
+
+    def forward(self, inputs: List[Any]) -> Tuple[Any, ...]:  # to_static takes no *inputs and wants "self" as first name
+        values = list(inputs) + list(self.unset)
+        for function, arguments, result, dead in self.plan:
+            values[result] = function(*[values[number] for number in arguments])
+            for number in dead:
+                values[number] = None
+        return tuple([values[number] for number in self.results])
+
+
+class Session:
+    """A layer, its optimiser where it trains, and what the last step returned."""
+
+    def __init__(self, layer: nn.Layer, params: Params, outputs: Tuple[str, ...], request: BuildRequest) -> None:
+        self.layer = layer
+        self.params = params
+        self.outputs = outputs
+        self.device = request.device
+        self.dtype = DTYPES[request.precision]
+        self.run: Any = layer
+        self.optimizer: Any = None
+        self.result: Any = None
+        self.batch = 0
+
+
+def place_of(device: str) -> str:
+    """Return Paddle's name of the device."""
+    kind, _, number = device.partition(":")
+    return "gpu:%s" % (number or 0) if kind == "cuda" else "cpu"
+
+
+def threads_in_effect() -> Set[int]:
+    """Return what OpenMP and MKL say: one number where they agree. Paddle's own flag stays at what it was started with."""
+    folder = Path(paddle.__file__).parent / "libs"
+    try:  # loading again finds the very libraries that Paddle has loaded
+        openmp, mkl = (ctypes.CDLL(str(folder / name)) for name in ("libiomp5.so", "libmklml_intel.so"))
+    except OSError:
+        raise Unsupported("threads", "this build of Paddle comes without MKL, and its thread count cannot be read")
+    return {openmp.omp_get_max_threads(), mkl.MKL_Get_Max_Threads()}
+
+
+def configure(request: BuildRequest) -> None:
+    """Set what Paddle keeps for the whole process. Must come before any layer is made."""
+    if request.precision not in DTYPES:
+        raise Unsupported("precision", "the PaddlePaddle adapter runs fp64 and fp32, not %s" % request.precision)
+    if request.variant not in VARIANTS:
+        raise Unsupported("variant", "PaddlePaddle has dygraph and to_static, not '%s'" % request.variant)
+    paddle.set_device(place_of(request.device))
+    paddle.set_default_dtype(DTYPES[request.precision])
+    paddle.base.core.set_num_threads(request.threads)  # 1 unless set, whatever the machine has
+    for set_tf32 in (paddle.base.core.set_cublas_switch, paddle.base.core.set_cudnn_switch):
+        set_tf32(False)
+
+
+def prepare(layer: nn.Layer, params: Params, graph: Graph, weights: Arrays, request: BuildRequest) -> Session:
+    """Load the weights and give ``layer`` the execution asked for. Serves lowered and native models."""
+    for name, param in params.items():
+        param.load(weights[name])
+    session = Session(layer, params, graph.outputs, request)
+    if request.mode == "train":
+        layer.train()
+        lr, momentum = request.optimizer
+        trainable = [tensor for tensor in layer.parameters() if not tensor.stop_gradient]
+        session.optimizer = paddle.optimizer.Momentum(learning_rate=lr, momentum=momentum, parameters=trainable)
+    else:
+        layer.eval()
+        for tensor in layer.parameters():
+            tensor.stop_gradient = True
+    if request.variant == "to_static":
+        session.run = paddle.jit.to_static(layer, full_graph=True)  # the whole graph or an error, never a part
+    return session
+
+
+@hookimpl
+def build_model(graph: Graph, weights: Arrays, request: BuildRequest) -> Session:
+    configure(request)
+    layer = Lowered(graph, weights)
+    return prepare(layer, layer.params, graph, weights, request)
+
+
+@hookimpl
+def stage_batch(session: Session, arrays: Arrays) -> List[Any]:
+    staged = []
+    for array in arrays.values():
+        dtype = session.dtype if array.dtype.kind == "f" else "int64"  # what cross-entropy wants
+        staged.append(paddle.to_tensor(array, dtype=dtype, place=place_of(session.device)))
+    session.batch = len(staged[0])
+    return staged
+
+
+@hookimpl
+def train_step(session: Session, batch: List[Any]) -> None:
+    session.result = session.run(batch)
+    session.result[-1].backward()
+    session.optimizer.step()
+    session.optimizer.clear_grad(set_to_zero=False)  # drops gradients; zeros would be written and then added to
+
+
+@hookimpl
+def infer_step(session: Session, batch: List[Any]) -> None:
+    with paddle.no_grad():
+        session.result = session.run(batch)
+
+
+@hookimpl
+def sync_device(session: Session) -> None:
+    if session.device != "cpu":
+        paddle.device.synchronize(place_of(session.device))
+
+
+@hookimpl
+def read_results(session: Session) -> Dict[str, Any]:
+    arrays = [tensor.numpy() for tensor in session.result]
+    loss = None if session.optimizer is None else float(arrays[-1])
+    weights = {name: param.read() for name, param in session.params.items()}
+    return {"outputs": dict(zip(session.outputs, arrays)), "loss": loss, "weights": weights}
+
+
+def device_of(tensor: Any, asked: str) -> str:
+    """Return where ``tensor`` is, with a number where one was asked for."""
+    if not tensor.place.is_gpu_place():
+        return "cpu"
+    return "cuda:%d" % tensor.place.gpu_device_id() if ":" in asked else "cuda"
+
+
+@hookimpl
+def describe(session: Session) -> Dict[str, Any]:
+    tensor = next(iter(session.params.values())).tensor
+    precisions = {getattr(paddle, dtype): name for name, dtype in DTYPES.items()}
+    static = isinstance(session.run.forward, paddle.jit.dy2static.program_translator.StaticFunction)
+    core = paddle.base.core
+    return {
+        "framework": "PaddlePaddle",
+        "version": paddle.__version__,
+        "device": device_of(tensor, session.device),
+        "precision": precisions[tensor.dtype],
+        "batch": session.batch,
+        "threads": max(threads_in_effect()),
+        "layout": "channels first",
+        "execution": "to_static" if static else "dygraph",
+        "tf32": core.get_cublas_switch() or core.get_cudnn_switch(),
+        "onednn": paddle.get_flags("FLAGS_use_onednn")["FLAGS_use_onednn"],
+        "library": "cuDNN %s" % paddle.version.cudnn() if tensor.place.is_gpu_place() else "MKL",
+        "async_steps": tensor.place.is_gpu_place(),
+        "running_var": "biased",
+    }
+
+
+@hookimpl
+def close_model(session: Session) -> None:
+    session.__dict__.clear()
