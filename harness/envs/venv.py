@@ -7,6 +7,7 @@ import os
 import platform
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -36,9 +37,14 @@ def definition(adapter: Adapter, kind: str, python: str | None) -> dict[str, Any
 
 
 def requested_python(versions: str) -> str:
-    """The running Python where it fits ``versions``, so that nothing is searched or downloaded; else the range itself."""
+    """The version of the running Python where it fits ``versions``, else the range itself."""
     running = platform.python_version()
     return running if SpecifierSet(versions).contains(running) else versions
+
+
+def _base_python(wanted: str) -> str:
+    """What uv makes the environment from: this very Python, which need not be on the PATH, or one for it to find or fetch."""
+    return sys.executable if wanted == platform.python_version() else wanted
 
 
 def folder(adapter: Adapter, kind: str, python: str | None = None) -> Path:
@@ -87,7 +93,7 @@ def _make(adapter: Adapter, kind: str, python: str | None, home: Path) -> None:
     log.write_text("", encoding="utf-8")
     user = pipconf.installer(pipconf.read())
     wanted = definition(adapter, kind, python)
-    _uv(["venv", "--quiet", "--python", wanted["python"], str(home)], user, log, f"no Python {wanted['python']} could be had")
+    _uv(["venv", "--quiet", "--python", _base_python(wanted["python"]), str(home)], user, log, f"no Python {wanted['python']} could be had")
     requirements, interpreter = home / "requirements.txt", str(home / "bin" / "python")
     requirements.write_text(wanted["lock"], encoding="utf-8")
     install = ["pip", "install", "--compile-bytecode", "--python", interpreter, "-r", str(requirements)]
