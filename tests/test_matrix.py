@@ -115,9 +115,9 @@ def test_reasons(known, given, message):
     ],
 )
 def test_a_gap_selects(known, selector, hit, miss):
-    gaps = [Gap(reason="upstream issue 1", **selector)]
-    assert reason(known, gaps=gaps, **hit) == "upstream issue 1"
-    assert reason(known, gaps=gaps, **miss) != "upstream issue 1"
+    gaps = [Gap(reason="upstream bug", **selector)]
+    assert reason(known, gaps=gaps, **hit) == "upstream bug"
+    assert reason(known, gaps=gaps, **miss) != "upstream bug"
 
 
 def test_a_gap_by_op_looks_at_what_the_mode_needs(known):
