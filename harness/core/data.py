@@ -18,18 +18,28 @@ Range = Dict[str, Tuple[float, float]]
 
 # Ranges of the uniform distribution by role. "init" is how training starts; "probe" leaves nothing at a neutral value
 # (no zero bias, no unit statistics), so that an adapter that drops one of them cannot pass parity. Its BN output is
-# mostly but not always positive: with a symmetric one, float32 rounding grows a hundredfold through ResNet-101.
+# mostly but not always positive: with a symmetric one, float32 rounding grows a hundredfold through ResNet-101. Its
+# recurrent weights are large enough that gates open and close in a network a few units wide.
 RANGES: Dict[str, Range] = {
     "init": {"bias": (0.0, 0.0), "gamma": (1.0, 1.0), "beta": (0.0, 0.0), "mean": (0.0, 0.0), "var": (1.0, 1.0)},
     "probe": {"bias": (-0.1, 0.1), "gamma": (0.3, 0.8), "beta": (0.0, 0.6), "mean": (-0.2, 0.2), "var": (0.7, 1.5)},
 }
+RANGES["init"].update({role: (-0.1, 0.1) for role in ("table", "query", "key", "vector")})
+RANGES["probe"].update({role: (-1.0, 1.0) for role in ("table", "query", "key", "vector")}, scale=(0.5, 1.5))
+for _direction in ("", "_reverse"):
+    RANGES["init"].update({role + _direction: (-0.1, 0.1) for role in ("weight_ih", "weight_hh", "bias_ih")})
+    RANGES["init"]["bias_hh" + _direction] = (0.0, 0.0)
+    RANGES["probe"].update({role + _direction: (-0.5, 0.5) for role in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")})
+
+
+def _random(name: str, seed: int) -> np.random.RandomState:
+    return np.random.RandomState((zlib.crc32(name.encode("utf-8")) + seed) % 2**32)
 
 
 def _uniform(name: str, seed: int, shape: Shape, low: float, high: float) -> np.ndarray:
     if low == high:
         return np.full(shape, low)
-    random = np.random.RandomState((zlib.crc32(name.encode("utf-8")) + seed) % 2**32)
-    values: np.ndarray = random.random_sample(shape)
+    values: np.ndarray = _random(name, seed).random_sample(shape)
     values *= high - low
     values += low
     return values
@@ -39,6 +49,8 @@ def _param(spec: ParamSpec, seed: int, kind: str) -> np.ndarray:
     if spec.role == "weight":
         bound = (6.0 / spec.fan_in) ** 0.5  # variance 2 / fan-in (He et al., arXiv 1502.01852): keeps ReLU nets in range
         return _uniform(spec.name, seed, spec.shape, -bound, bound)
+    if spec.role == "scale" and kind == "init":
+        return np.full(spec.shape, spec.fan_in**-0.5)  # as Bahdanau's attention is normalised in GNMT
     return _uniform(spec.name, seed, spec.shape, *RANGES[kind][spec.role])
 
 
@@ -48,13 +60,21 @@ def weights(graph: Graph, seed: int, kind: str = "init", dtype: str = "float32")
 
 
 def batch(graph: Graph, size: int, seed: int, dtype: str = "float32") -> Arrays:
-    """Return ``size`` samples for each input: floats uniform with unit variance, indices below their bound as int32."""
+    """Return ``size`` samples for each input: floats uniform with unit variance, whole numbers within their bounds as int32."""
     arrays = {}
     for spec in graph.inputs:
         shape = (size,) + spec.shape
-        if spec.kind == "index":
-            random = np.random.RandomState((zlib.crc32(spec.name.encode("utf-8")) + seed) % 2**32)
-            arrays[spec.name] = random.randint(0, spec.high, size=shape).astype("int32")
-        else:
+        if spec.kind == "float":
             arrays[spec.name] = _uniform(spec.name, seed, shape, -(3.0**0.5), 3.0**0.5).astype(dtype)
+        else:
+            arrays[spec.name] = _random(spec.name, seed).randint(spec.low, spec.high, size=shape).astype("int32")
+    for spec in graph.inputs:
+        if spec.length:
+            arrays[spec.name][np.arange(spec.shape[0]) >= arrays[spec.length][:, None]] = 0
     return arrays
+
+
+def work(graph: Graph, arrays: Arrays) -> int:
+    """Return what one step on the batch ``arrays`` counts for: its samples, or where there are lengths, their sum."""
+    lengths = [spec.name for spec in graph.inputs if spec.kind == "length"]
+    return sum(int(arrays[name].sum()) for name in lengths) if lengths else len(next(iter(arrays.values())))

@@ -11,12 +11,19 @@ from harness.core.ops.base import Shape
 
 
 class TensorSpec(NamedTuple):
-    """One graph input. ``shape`` is per sample; ``high`` is the exclusive bound of an index input."""
+    """One graph input; ``shape`` is per sample.
+
+    A "float" is a measurement. An "index" is a whole number with ``low <= index < high``; where ``length`` names another
+    input, only that many of its positions count and the rest hold 0, the padding. A "length" says how many positions of a
+    sequence count; its bounds are meant alike. Work is counted in the positions that count, where there are lengths.
+    """
 
     name: str
     shape: Shape
-    kind: str = "float"  # or "index"
+    kind: str = "float"  # or "index" or "length"
     high: int = 0
+    low: int = 0
+    length: str = ""
 
 
 class ParamSpec(NamedTuple):
@@ -81,7 +88,9 @@ class Graph:
         return sum(spec.size for spec in self.params.values() if not spec.trainable)
 
     def macs(self) -> int:
-        """Multiply-accumulates of one sample's forward pass: convolutions and dense layers, without bias."""
+        """Multiply-accumulates of one sample's forward pass: products of matrices and convolutions, without bias.
+
+        Sequences count at their full length, padding included."""
         shapes = self.shapes
         return sum(OPS[n.op].macs(n.attrs, [shapes[i] for i in n.inputs], n.shape) for n in self.nodes)
 
@@ -130,17 +139,17 @@ class GraphBuilder:
         self._params: OrderedDict[str, ParamSpec] = OrderedDict()
         self._shapes: Dict[str, Shape] = {}
 
-    def input(self, name: str, shape: Shape, kind: str = "float", high: int = 0) -> str:
+    def input(self, name: str, shape: Shape, kind: str = "float", high: int = 0, low: int = 0, length: str = "") -> str:
         """Declare an input and return its name."""
         self._claim(name)
-        self._inputs.append(TensorSpec(name, shape, kind, high))
+        self._inputs.append(TensorSpec(name, shape, kind, high, low, length))
         self._shapes[name] = shape
         return name
 
-    def add(self, op: str, name: str, *inputs: str, **attrs: Any) -> str:
+    def add(self, op: str, name: str, *inputs: str, tied: str = "", **attrs: Any) -> str:
         """Append a node and return its name. Every attribute of the op must be given: geometry is explicit.
 
-        Raises ``GeometryError`` where an input is too small, ``HarnessError`` for any other mistake in the model.
+        ``tied`` names an earlier node whose parameters this one uses as well, instead of bringing its own. Raises ``GeometryError`` where an input is too small, ``HarnessError`` for any other mistake in the model.
         """
         self._claim(name)
         if op not in OPS:
@@ -156,8 +165,11 @@ class GraphBuilder:
             raise kind("%s: node '%s': %s" % (self.name, name, error))
         params = {}
         for role, size, trainable, fan_in in spec.params(attrs, shapes):
-            params[role] = "%s.%s" % (name, role)
-            self._params[params[role]] = ParamSpec(params[role], role, size, trainable, fan_in)
+            param = ParamSpec("%s.%s" % (tied or name, role), role, size, trainable, fan_in)
+            if tied and self._params.get(param.name) != param:
+                raise HarnessError("%s: node '%s' cannot be tied to '%s', which has no such parameters" % (self.name, name, tied))
+            params[role] = param.name
+            self._params[param.name] = param
         self._nodes.append(Node(name, op, inputs, attrs, params, shape))
         self._shapes[name] = shape
         return name

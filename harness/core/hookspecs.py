@@ -20,10 +20,22 @@ Arrays = Dict[str, np.ndarray]
 
 
 class Optimizer(NamedTuple):
-    """SGD with momentum, in this form: ``v = momentum * v + g; w = w - lr * v``, with v = 0 at the start."""
+    """How weights w follow from gradients g; ``optimizers.py`` has both rules in numpy.
 
+    "sgd": ``v = momentum * v + g; w = w - lr * v``, with v = 0 at the start.
+    "adam" (Kingma and Ba, arXiv 1412.6980), in step t = 1, 2, ...: ``m = beta1 * m + (1 - beta1) * g``,
+    ``v = beta2 * v + (1 - beta2) * g * g``, ``w = w - lr * (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + epsilon)``.
+    The epsilon stands outside the corrected root; a framework that puts it elsewhere must be given another one each step.
+    ``clip_norm``, where it is not 0: if the norm of all gradients as one vector exceeds it, they are scaled down to it first.
+    """
+
+    name: str = "sgd"
     lr: float = 0.01
     momentum: float = 0.9
+    beta1: float = 0.9
+    beta2: float = 0.999
+    epsilon: float = 1e-8
+    clip_norm: float = 0.0
 
 
 class BuildRequest(NamedTuple):
@@ -44,7 +56,7 @@ def build_model(graph: Graph, weights: Arrays, request: BuildRequest) -> Any:
 
     Called: once per session, before any other hook of that session.
     Gets: the neutral graph; ``weights`` by parameter name in neutral layout (convolution OIHW, dense (out, in));
-    what is asked for. In ``infer`` mode the graph holds only what the outputs need, and no gradient may be recorded.
+    what is asked for. Nodes may share parameters (``Node.params`` then names those of another node), and so must the lowered model. In ``infer`` mode the graph holds only what the outputs need, and no gradient may be recorded.
     Must: set the framework's thread count to ``request.threads``, copy the weights, leave nothing neutral in the step.
     Must not: keep a reference to ``weights``, change batch, precision or device.
     Raises: ``Unsupported`` for an op or setting that the framework lacks.
@@ -57,7 +69,7 @@ def stage_batch(session: Any, arrays: Arrays) -> Any:
     """Put one batch where a step wants it: on the device, in the session's layout and precision.
 
     Called: outside the timed window.
-    Gets: arrays by input name, the batch as first axis; images NCHW.
+    Gets: arrays by input name, the batch as first axis; images NCHW, sequences (batch, steps), whole numbers as int32.
     Returns: any object; it is handed to the steps.
     """
 

@@ -10,6 +10,7 @@ import numpy as np
 from harness.core.graph import Graph, Node
 from harness.core.hookspecs import Optimizer
 from harness.core.ops import OPS, Pass
+from harness.core.optimizers import State, update
 
 Arrays = Dict[str, np.ndarray]
 
@@ -20,7 +21,7 @@ class Step(NamedTuple):
     outputs: Arrays
     loss: float
     weights: Arrays
-    velocity: Arrays
+    state: State
     relu_margin: float
 
 
@@ -49,7 +50,8 @@ def _backward(graph: Graph, tape: List[Tuple[Node, Any]], seed: np.ndarray) -> A
             continue  # the loss does not depend on it
         input_grads, param_grads = OPS[node.op].backward(node.attrs, saved, pending.pop(node.name))
         for role, grad in param_grads.items():
-            grads[node.params[role]] = grad
+            name = node.params[role]
+            grads[name] = grads[name] + grad if name in grads else grad  # tied nodes add up
         for name, grad in zip(node.inputs, input_grads):
             if grad is not None:
                 pending[name] = pending[name] + grad if name in pending else grad
@@ -88,19 +90,15 @@ def training_loss(graph: Graph, weights: Arrays, batch: Arrays) -> float:
 
 
 def train_step(
-    graph: Graph, weights: Arrays, batch: Arrays, optimizer: Optimizer, velocity: Arrays, biased_running_var: bool = False
+    graph: Graph, weights: Arrays, batch: Arrays, optimizer: Optimizer, state: State = State(), biased_running_var: bool = False
 ) -> Step:
-    """Return the state after one step of SGD with momentum from ``weights`` and ``velocity`` (empty: all zero)."""
+    """Return the state after one step of ``optimizer`` from ``weights`` and ``state`` (by default that of the very first step)."""
     run = Pass(train=True, biased_running_var=biased_running_var)
     values, tape = _forward(graph, weights, batch, run, record=True)
     loss = values[graph.loss]
-    grads = _backward(graph, tape, np.ones_like(loss))
-    after, speed = dict(weights), {}
-    for name, grad in grads.items():
-        speed[name] = grad + optimizer.momentum * velocity[name] if name in velocity else grad
-        after[name] = weights[name] - optimizer.lr * speed[name]
+    after, state = update(optimizer, weights, _backward(graph, tape, np.ones_like(loss)), state)
     for node in graph.nodes:
         for role, name in node.params.items():
             if (node.name, role) in run.updates:
                 after[name] = run.updates[node.name, role]
-    return Step({name: values[name] for name in graph.outputs}, float(loss), after, speed, run.relu_margin)
+    return Step({name: values[name] for name in graph.outputs}, float(loss), after, state, run.relu_margin)

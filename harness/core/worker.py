@@ -68,7 +68,6 @@ class Worker:
         """Build the session that will be timed, run its first step and check it against the reference."""
         from harness.core import data
         from harness.core.conformance import parity
-        from harness.core.hookspecs import Optimizer
         from harness.core.models import MODELS
 
         job = self.job
@@ -76,8 +75,9 @@ class Worker:
         graph = whole if job.mode == "train" else whole.for_inference()
         fingerprint = graph.fingerprint()
         weights = data.weights(graph, job.seed)
-        batch = data.batch(graph, job.batch, job.seed)
-        request = job.request(job.precision, job.batch, Optimizer(lr=TIMED_LR))
+        drawn = data.batch(whole, job.batch, job.seed)
+        batch = {spec.name: drawn[spec.name] for spec in graph.inputs}
+        request = job.request(job.precision, job.batch, MODELS[job.model].optimizer._replace(lr=TIMED_LR))
         witness = parity.Witness(job, graph, weights, batch)
         self.step = self.hooks.train_step if job.mode == "train" else self.hooks.infer_step
         start = time.perf_counter()
@@ -95,6 +95,7 @@ class Worker:
             "checks": [_as_event(check) for check in checks],
             "ledger": dict(ledger, window=_window(job.mode)),
             "graph": fingerprint,
+            "work": data.work(whole, drawn),
         }
 
     def block(self, steps: int) -> Dict[str, Any]:

@@ -11,6 +11,7 @@ import numpy as np
 from harness.core import Unsupported, hookimpl, reference
 from harness.core.ops import OPS
 from harness.core.ops.dropout import Dropout
+from harness.core.optimizers import State
 
 DTYPES = {"fp64": "float64", "fp32": "float32"}
 
@@ -41,7 +42,7 @@ class Session:
         self.graph = graph
         self.weights = weights
         self.request = request
-        self.velocity = {}
+        self.state = State()
         self.batch = 0
         self.results = None
 
@@ -64,7 +65,7 @@ class NumpyAdapter:
         """Return the reference's account of one training step."""
         with self.own_dropout():
             optimizer, biased = session.request.optimizer, self.running_var == "biased"
-            return reference.train_step(session.graph, session.weights, batch, optimizer, session.velocity, biased)
+            return reference.train_step(session.graph, session.weights, batch, optimizer, session.state, biased)
 
     @contextlib.contextmanager
     def own_dropout(self):
@@ -97,7 +98,7 @@ class NumpyAdapter:
     @hookimpl
     def train_step(self, session, batch):
         after = self.step(session, batch)
-        session.weights, session.velocity = after.weights, after.velocity
+        session.weights, session.state = after.weights, after.state
         session.results = {"outputs": after.outputs, "loss": after.loss, "weights": after.weights}
 
     @hookimpl

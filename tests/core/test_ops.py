@@ -23,6 +23,10 @@ def noise(*shape):
     return np.random.RandomState(sum(shape)).uniform(-1, 1, shape)
 
 
+def noise_ids(high, *shape):
+    return np.random.RandomState(sum(shape)).randint(0, high, shape)
+
+
 def conv(filters, kernel, stride=(1, 1), pads=(0, 0, 0, 0), groups=1, bias=True):
     return {"filters": filters, "kernel": kernel, "stride": stride, "pads": pads, "groups": groups, "bias": bias}
 
@@ -78,16 +82,27 @@ def dense_case(bias):
     return Case("dense", {"units": 4, "bias": bias}, noise(3, 5))
 
 
+LENGTHS = np.array([3, 5, 1])  # of sequences of up to five steps
 CASES = {
     "add": Case("add", {}, noise(2, 3, 2, 2), spread(2, 3, 2, 2)),
+    "attention": Case("attention", {"units": 4}, noise(3, 2, 6), noise(3, 5, 3), LENGTHS),
     "batch_norm of maps": Case("batch_norm", BN, noise(3, 2, 3, 2)),
     "batch_norm of vectors": Case("batch_norm", BN, noise(5, 3)),
+    "bilstm": Case("bilstm", {"units": 2}, noise(3, 5, 3), LENGTHS),
+    "concat": Case("concat", {}, noise(2, 3, 4), noise(2, 3, 1)),
     "dense": dense_case(bias=True),
     "dense without bias": dense_case(bias=False),
+    "dense over steps": Case("dense", {"units": 4, "bias": True}, noise(3, 2, 5)),
     "dropout at rate 0": Case("dropout", {"rate": 0.0}, noise(2, 3)),
+    "embedding": Case("embedding", {"rows": 4, "width": 3}, np.array([1, 3, 1])),
+    "embedding of sequences": Case("embedding", {"rows": 4, "width": 3}, np.array([[1, 3, 1], [0, 3, 3]])),
     "flatten": Case("flatten", {}, noise(2, 3, 2, 4)),
     "global_avg_pool": Case("global_avg_pool", {}, noise(2, 3, 2, 5)),
+    "lstm": Case("lstm", {"units": 2}, noise(3, 4, 3)),
+    "mul": Case("mul", {}, noise(2, 3), spread(2, 3)),
     "relu": Case("relu", {}, spread(2, 3, 2, 2)),
+    "sequence_cross_entropy": Case("sequence_cross_entropy", {"smoothing": 0.1}, noise(3, 5, 4), noise_ids(4, 3, 5), LENGTHS),
+    "sigmoid_cross_entropy": Case("sigmoid_cross_entropy", {}, noise(4, 1), np.array([0, 1, 1, 0])),
     "softmax_cross_entropy": Case("softmax_cross_entropy", {}, noise(4, 5), np.array([0, 4, 2, 2])),
 }
 CASES.update(("conv2d " + name, Case("conv2d", attrs, noise(*shape))) for name, (shape, attrs) in CONVOLUTIONS.items())

@@ -19,7 +19,12 @@ from harness.core.plugin import Hooks
 DTYPES = {"fp64": "float64", "fp32": "float32"}
 # Some frameworks keep hyperparameters in float32 whatever the precision: MXNet's 0.01 is 2e-8 off, which would pass for a
 # mistake of the float64 gate. These values are exact in both.
-OPTIMIZER = Optimizer(lr=1 / 128, momentum=7 / 8)
+OPTIMIZERS = {
+    "sgd": Optimizer("sgd", lr=1 / 128, momentum=7 / 8),
+    # With an epsilon of the gradients' own size, its place in the formula shows, and rounding of tiny gradients does not.
+    "adam": Optimizer("adam", lr=1 / 128, beta1=7 / 8, beta2=31 / 32, epsilon=1 / 1024),
+}
+CLIP_NORM = 1 / 4  # below the norms of all fixtures' gradients, so that clipping acts
 NORM_MOMENTUM = 1 / 8
 STEPS = 3
 
@@ -41,9 +46,15 @@ def _cast(arrays: Arrays, dtype: str) -> Arrays:
     return {name: array.astype(dtype if array.dtype.kind == "f" else array.dtype) for name, array in arrays.items()}
 
 
+def gate_optimizer(model: str) -> Optimizer:
+    """Return the model's optimizer with the gate's numbers."""
+    wanted = MODELS[model].optimizer
+    return OPTIMIZERS[wanted.name]._replace(clip_norm=CLIP_NORM if wanted.clip_norm else 0.0)
+
+
 def _problem(job: Job, precision: str) -> Problem:
     fixture = MODELS[job.model].parity
-    graph = MODELS[job.model].build(fixture.size).without_dropout().with_attrs("batch_norm", momentum=NORM_MOMENTUM)
+    graph = MODELS[job.model].small().without_dropout().with_attrs("batch_norm", momentum=NORM_MOMENTUM)
     batch = data.batch(graph, fixture.batch, fixture.seed, "float64")
     weights = reference.calibrated(graph, data.weights(graph, fixture.seed, "probe", "float64"), batch)
     if job.mode == "infer":
@@ -55,22 +66,22 @@ def _problem(job: Job, precision: str) -> Problem:
 def prove(hooks: Hooks, job: Job, precision: str) -> List[Check]:
     """Build ``job``'s model small at ``precision`` and compare inference, or one training step, with the reference.
 
-    Momentum acts from the second step on: in float64 the losses of steps 2 and 3 are compared as well. Weights after
+    Momentum and moments act from the second step on: in float64 the losses of steps 2 and 3 are compared as well. Weights after
     more than one step are not, since rounding grows with every step.
     """
     fixture = MODELS[job.model].parity
     problem = _problem(job, precision)
     handed = copy.deepcopy(problem)
-    session = hooks.build_model(handed.graph, handed.weights, job.request(precision, fixture.batch, OPTIMIZER))
+    session = hooks.build_model(handed.graph, handed.weights, job.request(precision, fixture.batch, gate_optimizer(job.model)))
     try:
         trial = Trial(hooks, session, hooks.stage_batch(session, handed.batch))
-        checks = _inference(trial, problem, precision) if job.mode == "infer" else _training(trial, problem, precision)
+        checks = _inference(trial, problem, precision) if job.mode == "infer" else _training(trial, problem, gate_optimizer(job.model), precision)
         ledger = hooks.describe(session)
     finally:
         hooks.close_model(session)
     check_claims(job, ledger, precision, fixture.batch)
-    if job.mode == "train" and dropout.drops(MODELS[job.model].build(fixture.size)):
-        checks += dropout.prove(hooks, job.request(precision, dropout.BATCH, OPTIMIZER))
+    if job.mode == "train" and dropout.drops(MODELS[job.model].small()):
+        checks += dropout.prove(hooks, job.request(precision, dropout.BATCH, OPTIMIZERS["sgd"]))
     return checks
 
 
@@ -108,12 +119,12 @@ def _inference(trial: Trial, problem: Problem, precision: str) -> List[Check]:
     return [worst(precision + " outputs", results["outputs"], truth, TOLERANCES[precision].infer_outputs)]
 
 
-def _training(trial: Trial, problem: Problem, precision: str) -> List[Check]:
+def _training(trial: Trial, problem: Problem, optimizer: Optimizer, precision: str) -> List[Check]:
     limits = TOLERANCES[precision]
     weights, batch = problem.exact()
     first = trial.run(trial.hooks.train_step)
     biased = trial.hooks.describe(trial.session).get("running_var") == "biased"
-    truth = reference.train_step(problem.graph, weights, batch, OPTIMIZER, {}, biased)
+    truth = reference.train_step(problem.graph, weights, batch, optimizer, biased_running_var=biased)
     checks = [
         worst(precision + " outputs", first["outputs"], truth.outputs, limits.train_outputs),
         Check(precision + " loss", relative_error(first["loss"], truth.loss), limits.loss),
@@ -126,7 +137,7 @@ def _training(trial: Trial, problem: Problem, precision: str) -> List[Check]:
         checks.append(Check(precision + " update", update_error(weights, first["weights"], trained), limits.update_l2))
     if np.isfinite(limits.later_losses):
         for number in range(2, STEPS + 1):
-            truth = reference.train_step(problem.graph, truth.weights, batch, OPTIMIZER, truth.velocity, biased)
+            truth = reference.train_step(problem.graph, truth.weights, batch, optimizer, truth.state, biased)
             loss = trial.run(trial.hooks.train_step)["loss"]
             checks.append(Check("%s loss of step %d" % (precision, number), relative_error(loss, truth.loss), limits.later_losses))
     return checks

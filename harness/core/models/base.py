@@ -1,32 +1,42 @@
 """What a model file provides, and the few composites that several of them share."""
 
-from typing import Callable, NamedTuple, Tuple
+from typing import Callable, NamedTuple, Optional, Tuple
 
 from harness.core.graph import Graph, GraphBuilder
+from harness.core.hookspecs import Optimizer
 
 CLASSES = 1000
 
 
 class Fixture(NamedTuple):
-    """The small problem on which a model's parity is proved: image size in pixels, batch, and seed of the data.
+    """The small problem on which a model's parity is proved: size, batch, and seed of the data.
 
     The seed is chosen so that no ReLU input lies close to zero (scripts/choose-parity-seeds measures the margins).
+    ``build`` makes the same network with fewer units, where the model's own would be too large at any size.
     """
 
     size: int
     batch: int
     seed: int
+    build: Optional[Callable[[int], Graph]] = None
 
 
 class Model(NamedTuple):
-    """A model: ``build(size)`` makes its graph for square images of ``size`` pixels; ``size`` is the published one."""
+    """A model: ``build(size)`` makes its graph; ``size`` is the published one, in ``size_unit``: pixels of a square image's
+    side, tokens of the longest sentence, or "" where samples have no size."""
 
     name: str
     title: str
     build: Callable[[int], Graph]
     size: int
-    unit: str  # what a sample is called in a rate: images
+    unit: str  # what a rate counts: images, tokens, samples
     parity: Fixture
+    optimizer: Optimizer = Optimizer()
+    size_unit: str = "pixels"
+
+    def small(self) -> Graph:
+        """The graph on which parity is proved."""
+        return (self.parity.build or self.build)(self.parity.size)
 
 
 def conv(

@@ -49,7 +49,7 @@ class Op:
         return []
 
     def macs(self, attrs: Attrs, shapes: List[Shape], out: Shape) -> int:
-        """Return the multiply-accumulates of one sample's forward pass; only convolutions and dense layers count."""
+        """Return the multiply-accumulates of one sample's forward pass; only products of matrices and convolutions count."""
         return 0
 
     def forward(self, node: str, attrs: Attrs, xs: List[np.ndarray], params: Arrays, run: Pass) -> Tuple[np.ndarray, Any]:

@@ -1,24 +1,27 @@
+import numpy as np
+
 from harness.core.ops.base import Op, ParamDef
 
 
 class Dense(Op):
-    """y = x W^T + b with W as (units, inputs)."""
+    """y = x W^T + b over the last axis, with W as (units, inputs)."""
 
     name = "dense"
     attrs = ("units", "bias")
 
     def infer_shape(self, attrs, shapes):
-        if len(shapes[0]) != 1:
-            raise ValueError("dense: wants one axis, got shape %s" % (shapes[0],))
-        return (attrs["units"],)
+        if len(shapes[0]) not in (1, 2):
+            raise ValueError("dense: wants (features,) or (steps, features), got shape %s" % (shapes[0],))
+        return shapes[0][:-1] + (attrs["units"],)
 
     def params(self, attrs, shapes):
-        fan_in = shapes[0][0]
+        fan_in = shapes[0][-1]
         weight = ParamDef("weight", (attrs["units"], fan_in), fan_in=fan_in)
         return [weight, ParamDef("bias", (attrs["units"],))] if attrs["bias"] else [weight]
 
     def macs(self, attrs, shapes, out):
-        return shapes[0][0] * attrs["units"]
+        steps = 1 if len(out) == 1 else out[0]
+        return steps * shapes[0][-1] * attrs["units"]
 
     def forward(self, node, attrs, xs, params, run):
         y = xs[0] @ params["weight"].T
@@ -28,7 +31,8 @@ class Dense(Op):
 
     def backward(self, attrs, saved, grad):
         x, weight = saved
-        grads = {"weight": grad.T @ x}
+        leading = list(range(grad.ndim - 1))
+        grads = {"weight": np.tensordot(grad, x, axes=(leading, leading))}
         if attrs["bias"]:
-            grads["bias"] = grad.sum(axis=0)
+            grads["bias"] = grad.sum(axis=tuple(leading))
         return [grad @ weight], grads
