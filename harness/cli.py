@@ -160,7 +160,8 @@ def show_list(config: Path | None) -> None:
     click.echo("Models")
     for model in MODELS.values():
         graph = model.build(model.size)
-        counts = f"{graph.parameter_count():,} parameters, {graph.macs():,} MACs a sample at {model.size} pixels"
+        at = f" at {model.size} {model.size_unit}" if model.size_unit else ""
+        counts = f"{graph.parameter_count():,} parameters, {graph.macs():,} MACs a sample{at}"
         click.echo(f"  {model.name:12} {model.title}: {counts}")
     click.echo(f"Suites of {source.path}")
     for name, suite in source.config.suites.items():

@@ -65,7 +65,9 @@ class Suite(_Table):
     variants: dict[str, Names] = pydantic.Field({}, description="execution variants by adapter; the first of its manifest otherwise")
     batch: Positive = pydantic.Field(description="samples a step")
     batches: dict[str, Positive] = pydantic.Field({}, description="samples a step for single models")
-    size: Positive | None = pydantic.Field(None, description="image side in pixels; the model's published one otherwise")
+    size: Positive | None = pydantic.Field(
+        None, description="image side in pixels, or longest sentence in tokens; the model's own otherwise"
+    )
     threads: Positive | None = pydantic.Field(None, description="CPU threads granted; all that the harness may use otherwise")
     seed: int = pydantic.Field(1, ge=0, strict=True)
     measure: Measure = Measure()

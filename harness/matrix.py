@@ -116,10 +116,15 @@ def plan(suite: Suite, adapters: dict[str, Adapter], device_missing: Callable[[s
                                 precision=precision,
                                 variant=variant,
                                 batch=suite.batches.get(model, suite.batch),
-                                size=suite.size or MODELS[model].size,
+                                size=_size(model, suite),
                             )
                             planned.append(Planned(cell=cell, reason=why_not(cell, adapters[name]) or device_missing(device)))
     return planned
+
+
+def _size(model: str, suite: Suite) -> int:
+    """The suite's size, where samples of the model have one."""
+    return suite.size if suite.size and MODELS[model].size_unit else MODELS[model].size
 
 
 def why_not(cell: Cell, adapter: Adapter) -> str | None:
@@ -132,7 +137,7 @@ def why_not(cell: Cell, adapter: Adapter) -> str | None:
     try:
         graph = MODELS[cell.model].build(cell.size)
     except GeometryError as error:
-        return f"no network at {cell.size} pixels: {error}"
+        return f"no network at {cell.size} {MODELS[cell.model].size_unit}: {error}"
     if cell.mode == "infer":
         graph = graph.for_inference()
     return _gap(cell, graph, adapter.gaps)

@@ -18,7 +18,7 @@ from harness.matrix import Cell
 from harness.stats import Rate, rate
 from harness.statuses import Status
 
-# Of both files. 1: first version.
+# Of both files. 1: first version. Its "built" events have no "work" where they are older than models whose work is not the batch.
 VERSION = 1
 
 
@@ -190,7 +190,7 @@ def summarise(cell: Cell, events: list[dict[str, Any]], measure: Measure) -> Cel
     if status is not Status.OK:
         return result.model_copy(update={"status": status, "reason": reason})
     steps, seconds = [event["steps"] for event in timed], [event["seconds"] for event in timed]
-    speed = rate(steps, seconds, cell.batch)
+    speed = rate(steps, seconds, built.get("work", cell.batch))
     status, reason = checks.judge(compared, speed, bool(by_kind["finished"]["finite"]), measure)
     cpu = sum(event["cpu_seconds"] for event in timed) / sum(seconds)
     return result.model_copy(update={"status": status, "reason": reason, "rate": speed, "cpu_per_wall": cpu})

@@ -148,12 +148,14 @@ class Recorder:
         self.journal.write("cell-ended", cell=cell.key, status=status, reason=reason)
         return cell
 
-    def measured(self, cell: Cell, seconds: list[float], steps: int = 10, error: float | None = 1e-7, finite: bool = True) -> Cell:
+    def measured(
+        self, cell: Cell, seconds: list[float], steps: int = 10, error: float | None = 1e-7, finite: bool = True, **built: Any
+    ) -> Cell:
         """A cell that ran to its end, one block for each of ``seconds``."""
         check = {"what": "fp32 outputs", "error": error, "limit": 1e-5, "worst": "fc", "passed": error is not None and error <= 1e-5}
         ledger = {"framework": cell.adapter.title(), "version": "1.0", "execution": "eager", "window": "forward; inputs resident"}
         self.journal.write("parity", cell=cell.key, checks=[check])
-        self.journal.write("built", cell=cell.key, checks=[], ledger=ledger, first_step_seconds=0.5)
+        self.journal.write("built", cell=cell.key, checks=[], ledger=ledger, first_step_seconds=0.5, **built)
         for time_spent in seconds:
             for label, count in (("settle", 1), ("timed", steps)):
                 self.journal.write(

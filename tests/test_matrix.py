@@ -44,6 +44,11 @@ def test_the_product_of_the_lists(known):
     assert all(groups[i] == groups[i + 1] for i in range(0, 16, 2)), "rivals of one group follow each other"
 
 
+def test_a_model_whose_samples_have_no_size_keeps_its_own(known):
+    cells = [item.cell for item in planned(wanted(adapters=["numpy"], models=["ncf", "gnmt", "nin"], size=64), known)]
+    assert [(cell.model, cell.size) for cell in cells] == [("ncf", 1), ("gnmt", 64), ("nin", 64)]
+
+
 def test_listed_variants_replace_the_first(known):
     cells = planned(wanted(adapters=["numpy", "other"], variants={"other": ["compiled", "eager"]}), known)
     assert [(p.cell.adapter, p.cell.variant) for p in cells] == [("numpy", "honest"), ("other", "compiled"), ("other", "eager")]

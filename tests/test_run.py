@@ -87,6 +87,14 @@ def test_a_hang_ends_at_its_limit(project, monkeypatch):
     assert project.workers() == []
 
 
+def test_sentences_are_counted_in_tokens(project):
+    assert project.configure(models=["gnmt-small"], batch=3, size=10).run("run").code == 0
+    (built,), (result,) = project.events("built"), project.result().cells
+    assert 3 * 2 * 9 <= built["work"] < 3 * 2 * 10  # lengths are 9 or 10
+    seconds = sum(block["seconds"] for block in project.events("block") if block["label"] == "timed")
+    assert result.rate.mean == pytest.approx(built["work"] * result.rate.steps / seconds)
+
+
 def test_chatter_goes_to_the_log(project):
     process = project.configure(variants={"numpy": ["chatty", "honest"]}).start("run")
     out, err = process.communicate(timeout=120)

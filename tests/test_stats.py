@@ -13,14 +13,14 @@ POSITIVE = st.floats(1e-6, 1e6)
 
 def test_the_mean_is_all_work_over_all_time():
     """10 steps in 1 s and 30 steps in 2 s: 40 steps in 3 s, not the mean of 10 and 15 steps a second."""
-    found = rate([10, 30], [1.0, 2.0], batch=6)
+    found = rate([10, 30], [1.0, 2.0], work=6)
     assert found.mean == pytest.approx(80.0)
     assert found.std == pytest.approx((90 - 60) / math.sqrt(2))  # n - 1
     assert (found.blocks, found.steps) == (2, 40)
 
 
 def test_equal_blocks_have_no_spread():
-    assert rate([5, 5, 5], [0.5, 0.5, 0.5], batch=2) == Rate(20.0, 0.0, 3, 15)
+    assert rate([5, 5, 5], [0.5, 0.5, 0.5], work=2) == Rate(20.0, 0.0, 3, 15)
 
 
 @pytest.mark.parametrize(
@@ -28,7 +28,7 @@ def test_equal_blocks_have_no_spread():
 )
 def test_no_spread_no_number(steps, seconds):
     with pytest.raises(ValueError, match="a rate needs two or more blocks with positive times"):
-        rate(steps, seconds, batch=1)
+        rate(steps, seconds, work=1)
 
 
 @given(st.lists(st.tuples(st.integers(1, 1000), POSITIVE), min_size=2), st.integers(1, 512))

@@ -158,6 +158,17 @@ def test_columns_and_captions():
     assert table.caption[2] == "Timed: forward; inputs resident."
 
 
+def test_models_that_count_other_work_have_their_unit_in_the_column():
+    recorder = Recorder()
+    recorder.measured(recorder.plan("alpha", model="gnmt", size=50, batch=4), [0.5] * 3, work=350)
+    recorder.measured(recorder.plan("alpha", model="gnmt-small", size=10, batch=4), [0.5] * 3, work=70)
+    recorder.measured(recorder.plan("alpha", model="ncf", size=1, batch=4), [0.5] * 3, work=4)
+    table = only(recorder)
+    assert table.title == "Inference, fp32, cpu: tokens or samples per second"
+    assert table.columns == ("GNMT v2, batch 4, tokens/s", "GNMT v2 small, batch 4, 10 tokens, tokens/s", "NCF, batch 4, samples/s")
+    assert [entry.text for entry in table.rows[0].entries] == ["7,000 ± 0", "1,400 ± 0", "80 ± 0"]
+
+
 def test_variants_are_told_apart_where_there_are_several():
     recorder = Recorder()
     for adapter, variant in (("alpha", "eager"), ("alpha", "compiled"), ("beta", "eager")):

@@ -149,7 +149,8 @@ class GraphBuilder:
     def add(self, op: str, name: str, *inputs: str, tied: str = "", **attrs: Any) -> str:
         """Append a node and return its name. Every attribute of the op must be given: geometry is explicit.
 
-        ``tied`` names an earlier node whose parameters this one uses as well, instead of bringing its own. Raises ``GeometryError`` where an input is too small, ``HarnessError`` for any other mistake in the model.
+        ``tied`` names an earlier node whose parameters this one uses as well, instead of bringing its own.
+        Raises ``GeometryError`` where an input is too small, ``HarnessError`` for any other mistake in the model.
         """
         self._claim(name)
         if op not in OPS:

@@ -55,8 +55,10 @@ def build_model(graph: Graph, weights: Arrays, request: BuildRequest) -> Any:
     """Lower ``graph`` once into the framework's own modules, layout and compiler, and return a session.
 
     Called: once per session, before any other hook of that session.
-    Gets: the neutral graph; ``weights`` by parameter name in neutral layout (convolution OIHW, dense (out, in));
-    what is asked for. Nodes may share parameters (``Node.params`` then names those of another node), and so must the lowered model. In ``infer`` mode the graph holds only what the outputs need, and no gradient may be recorded.
+    Gets: the neutral graph; ``weights`` by parameter name in neutral layout (convolution OIHW, dense (out, in), LSTM gates
+    in the order input, forget, cell, output); what is asked for. Nodes may share parameters (``Node.params`` then names
+    another node's), which must stay one tensor. In ``infer`` mode the graph holds only what the outputs need, and no
+    gradient may be recorded.
     Must: set the framework's thread count to ``request.threads``, copy the weights, leave nothing neutral in the step.
     Must not: keep a reference to ``weights``, change batch, precision or device.
     Raises: ``Unsupported`` for an op or setting that the framework lacks.

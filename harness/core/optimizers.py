@@ -17,6 +17,9 @@ class State(NamedTuple):
     second: Arrays = {}
 
 
+START = State()
+
+
 class Update(NamedTuple):
     weights: Arrays
     state: State

@@ -10,7 +10,7 @@ import numpy as np
 from harness.core.graph import Graph, Node
 from harness.core.hookspecs import Optimizer
 from harness.core.ops import OPS, Pass
-from harness.core.optimizers import State, update
+from harness.core.optimizers import START, State, update
 
 Arrays = Dict[str, np.ndarray]
 
@@ -90,7 +90,7 @@ def training_loss(graph: Graph, weights: Arrays, batch: Arrays) -> float:
 
 
 def train_step(
-    graph: Graph, weights: Arrays, batch: Arrays, optimizer: Optimizer, state: State = State(), biased_running_var: bool = False
+    graph: Graph, weights: Arrays, batch: Arrays, optimizer: Optimizer, state: State = START, biased_running_var: bool = False
 ) -> Step:
     """Return the state after one step of ``optimizer`` from ``weights`` and ``state`` (by default that of the very first step)."""
     run = Pass(train=True, biased_running_var=biased_running_var)

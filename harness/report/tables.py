@@ -10,6 +10,8 @@ from harness.results import CellResult, Run
 from harness.stats import Rate
 from harness.statuses import Status
 
+SIZE_UNITS = {"pixels": "px", "tokens": "tokens"}  # as columns have them
+
 
 class Entry(pydantic.BaseModel):
     """One cell of a table: its text, the number of a note under the table, whether it is the best of its column."""
@@ -80,11 +82,14 @@ def _table(run: Run, key: tuple[str, str, str], results: list[CellResult]) -> Ta
             rivals = [r for r in results if (r.cell.model, r.cell.batch, r.cell.size) == column]
             entries.append(_entry(mine[column], rivals, notes) if column in mine else Entry(text="not planned"))
         rows.append(Row(title=_row_title(run, adapter, variant), entries=tuple(entries)))
+    units = list(dict.fromkeys(MODELS[model].unit for model, _, _ in columns))
     doing = "Training" if mode == "train" else "Inference"
     return Table(
-        title=f"{doing}, {precision}, {device}: {MODELS[columns[0][0]].unit} per second",
+        title=f"{doing}, {precision}, {device}: " + " or ".join(units) + " per second",
         columns=tuple(
-            f"{MODELS[model].title}, batch {batch}" + ("" if size == MODELS[model].size else f", {size} px")
+            f"{MODELS[model].title}, batch {batch}"
+            + ("" if size == MODELS[model].size else f", {size} {SIZE_UNITS[MODELS[model].size_unit]}")
+            + (f", {MODELS[model].unit}/s" if len(units) > 1 else "")
             for model, batch, size in columns
         ),
         rows=tuple(rows),

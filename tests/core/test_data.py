@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 
 from harness.core import GraphBuilder, data
+from harness.core.models import MODELS
 
 from . import tiny
 
 GRAPH = tiny.build(9)
+SENTENCES = MODELS["gnmt"].small()
 SEED = 3
 # CRC-32 of the bytes of an array. A change here makes every framework start elsewhere than in older results.
 WEIGHTS = {
@@ -85,10 +87,11 @@ def test_the_global_random_state_plays_no_part():
 
 
 def test_probe_leaves_nothing_neutral():
-    roles = {spec.role for spec in GRAPH.params.values()}
-    assert roles == set(data.RANGES["probe"]) | {"weight"}
-    for name, array in data.weights(GRAPH, 0, "probe", "float64").items():
-        neutral = 1.0 if GRAPH.params[name].role in ("gamma", "var") else 0.0
+    specs = dict(GRAPH.params, **SENTENCES.params)
+    assert {spec.role for spec in specs.values()} == set(data.RANGES["probe"]) | {"weight"}
+    arrays = dict(data.weights(GRAPH, 0, "probe", "float64"), **data.weights(SENTENCES, 0, "probe", "float64"))
+    for name, array in arrays.items():
+        neutral = 1.0 if specs[name].role in ("gamma", "var", "scale") else 0.0
         assert np.abs(array - neutral).min() > 0, name
         assert len(np.unique(array)) == array.size, name  # or a wrong permutation could hide
 
@@ -143,3 +146,26 @@ def test_float32_data_are_the_float64_data_rounded(kind):
 def test_arrays_have_the_shapes_of_the_graph():
     assert {name: array.shape for name, array in data.weights(GRAPH, 0).items()} == {p.name: p.shape for p in GRAPH.params.values()}
     assert {name: array.shape for name, array in data.batch(GRAPH, 3, 0).items()} == {"image": (3, 3, 9, 9), "labels": (3,)}
+
+
+def test_sentences_have_lengths_in_their_bounds_and_padding_after_them():
+    batch = data.batch(SENTENCES, 200, 0)
+    assert set(batch) == {"source", "target", "labels", "source_length", "target_length"}
+    for name, length in (("source", "source_length"), ("target", "target_length"), ("labels", "target_length")):
+        assert batch[name].dtype == batch[length].dtype == np.dtype("int32")
+        assert set(batch[length].tolist()) == {2, 3, 4, 5, 6}
+        counts = np.arange(6) < batch[length][:, None]
+        assert set(batch[name][counts].tolist()) == set(range(4, 23))
+        assert not batch[name][~counts].any()
+
+
+def test_work_is_what_counts():
+    sentences, images = data.batch(SENTENCES, 8, 0), data.batch(GRAPH, 8, 0)
+    assert data.work(GRAPH, images) == 8
+    tokens = int((sentences["source"] > 0).sum() + (sentences["target"] > 0).sum())
+    assert data.work(SENTENCES, sentences) == tokens < 8 * 12
+
+
+def test_attention_starts_with_the_scale_that_gnmt_gives_it():
+    weights = data.weights(MODELS["gnmt-small"].build(25), 0)
+    assert weights["attention.scale"] == pytest.approx([256**-0.5])

@@ -8,7 +8,7 @@ from harness.core.ops import OPS
 from . import tiny
 
 # Of ``small`` below. It stands in results, so it may not depend on the Python version or the run.
-FINGERPRINT = "8fba46c7c2a9135be1931fc0e3d417d4bb83ebe2f1854094c3b016a6719896cb"
+FINGERPRINT = "ab3c37b5abbfa22f15ba6a2994bdce315d75a289ce24165719d135f6ae5bc2ef"
 
 
 def small(units=3, rate=0.5):
@@ -73,8 +73,32 @@ def test_shapes_that_do_not_add_up_are_refused(builder):
 
 
 def test_a_dense_layer_wants_a_flat_tensor(builder):
-    with pytest.raises(HarnessError, match=r"node 'fc': dense: wants one axis, got shape \(3, 4, 4\)"):
+    with pytest.raises(HarnessError, match=r"node 'fc': dense: wants \(features,\) or \(steps, features\), got shape \(3, 4, 4\)"):
         builder.add("dense", "fc", "image", units=2, bias=True)
+
+
+def words(**tie):
+    b = GraphBuilder("words")
+    one = b.add("embedding", "one", b.input("first", (), kind="index", high=5), rows=5, width=3)
+    two = b.add("embedding", "two", b.input("second", (), kind="index", high=5), rows=5, width=3, **tie)
+    return b.finish(outputs=(b.add("mul", "both", one, two),), loss="")
+
+
+def test_a_tied_node_brings_no_parameters_of_its_own():
+    apart, together = words(), words(tied="one")
+    assert list(apart.params) == ["one.table", "two.table"] and list(together.params) == ["one.table"]
+    assert [node.params for node in together.nodes if node.params] == [{"table": "one.table"}] * 2
+    assert (apart.parameter_count(), together.parameter_count()) == (30, 15)
+    assert apart.fingerprint() != together.fingerprint()
+
+
+@pytest.mark.parametrize("owner, rows", [("nobody", 5), ("one", 6)])
+def test_a_tie_to_other_parameters_is_refused(owner, rows):
+    b = GraphBuilder("words")
+    ids = b.input("ids", (), kind="index", high=5)
+    b.add("embedding", "one", ids, rows=5, width=3)
+    with pytest.raises(HarnessError, match=f"words: node 'two' cannot be tied to '{owner}', which has no such parameters"):
+        b.add("embedding", "two", ids, tied=owner, rows=rows, width=3)
 
 
 def test_an_input_cannot_take_a_name_twice(builder):

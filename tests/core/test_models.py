@@ -17,6 +17,12 @@ PUBLISHED = {
     "mobilenet": (4231976, 21888, 567716352, 1024000),
     "nin": (7595176, 0, 1100188800, 0),
 }
+# Of networks on sequences and interactions, at their published sizes: parameters and MACs a sample.
+GNMT_SOURCE_TOKEN, GNMT_TARGET_TOKEN = 46137344 + 1048576, 46137344 + 1048576 + 1024 * 32320 + 2048 * 50
+PUBLISHED_TOO = {
+    "gnmt": (160671297, 50 * (GNMT_SOURCE_TOKEN + GNMT_TARGET_TOKEN)),
+    "ncf": (31832577, 106624),
+}
 TOTAL_MACS = {
     "alexnet": 714188480,
     "vgg16": 15470264320,
@@ -68,7 +74,48 @@ def macs(graph):
 
 
 def test_every_model_has_its_published_numbers_here():
-    assert set(MODELS) == set(PUBLISHED) == set(TOTAL_MACS)
+    assert set(PUBLISHED) == set(TOTAL_MACS)
+    assert set(MODELS) == set(PUBLISHED) | set(PUBLISHED_TOO) | {"gnmt-small", "ncf-small"}
+
+
+@pytest.mark.parametrize("name", sorted(PUBLISHED_TOO))
+def test_counts_of_the_others_are_the_published_ones(name):
+    graph = published(name)
+    assert (graph.parameter_count(), graph.macs()) == PUBLISHED_TOO[name]
+    assert graph.buffer_count() == 0
+
+
+@pytest.mark.parametrize("name", sorted(PUBLISHED_TOO))
+def test_the_small_one_is_the_same_network_and_says_that_it_is_small(name):
+    whole, small = published(name), published(name + "-small")
+    assert MODELS[name + "-small"].title == MODELS[name].title + " small"
+    assert [(n.name, n.op, n.inputs) for n in whole.nodes] == [(n.name, n.op, n.inputs) for n in small.nodes]
+    assert small.parameter_count() < whole.parameter_count() / 10
+    assert MODELS[name + "-small"].optimizer == MODELS[name].optimizer
+
+
+def test_gnmt_is_tied_masked_and_residual_where_it_should_be():
+    nodes = {node.name: node for node in published("gnmt").nodes}
+    assert nodes["target_embedding"].params == nodes["embedding"].params
+    assert [n.attrs["rate"] for n in nodes.values() if n.op == "dropout"] == [0.2] * 8  # the input of every LSTM
+    assert nodes["attention"].inputs == ("decoder1", "encoder4_sum", "source_length")
+    assert [name for name, node in nodes.items() if node.op == "add"] == ["encoder3_sum", "encoder4_sum", "decoder3_sum", "decoder4_sum"]
+    assert {name: nodes[name].shape for name in ("encoder1", "decoder2_in", "classifier")} == {
+        "encoder1": (50, 2048),
+        "decoder2_in": (50, 2048),
+        "classifier": (50, 32320),
+    }
+
+
+def test_sentences_are_as_long_as_the_longest_of_five_buckets():
+    bounds = {spec.name: (spec.low, spec.high) for spec in published("gnmt").inputs if spec.kind == "length"}
+    assert bounds == {"source_length": (41, 51), "target_length": (41, 51)}
+
+
+@pytest.mark.parametrize("size", [1, 2, 7])
+def test_gnmt_takes_any_length(size):
+    lengths = [spec for spec in MODELS["gnmt-small"].build(size).inputs if spec.kind == "length"]
+    assert all(1 <= spec.low < spec.high == size + 1 for spec in lengths)
 
 
 @pytest.mark.parametrize("name", sorted(PUBLISHED))
@@ -140,7 +187,8 @@ def test_a_network_that_pads_everywhere_fits_any_size(name):
 @pytest.mark.parametrize("name", sorted(PUBLISHED))
 def test_the_parity_fixture_builds_and_keeps_the_parameters(name):
     fixture = MODELS[name].parity
-    graph = MODELS[name].build(fixture.size)
+    graph = MODELS[name].small()
+    assert fixture.size < MODELS[name].size
     assert graph.shapes["labels"] == ()
     assert graph.shapes[graph.outputs[0]] == (1000,)
     assert graph.loss == "loss"
@@ -148,3 +196,10 @@ def test_the_parity_fixture_builds_and_keeps_the_parameters(name):
         assert graph.parameter_count() < PUBLISHED[name][0]
     else:
         assert graph.parameter_count() == PUBLISHED[name][0]
+
+
+@pytest.mark.parametrize("name", sorted(set(MODELS) - set(PUBLISHED)))
+def test_the_parity_fixture_of_the_others_is_the_same_network_with_fewer_units(name):
+    small = MODELS[name].small()
+    assert [(n.name, n.op, n.inputs) for n in small.nodes] == [(n.name, n.op, n.inputs) for n in published(name).nodes]
+    assert small.parameter_count() < 10000

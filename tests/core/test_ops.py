@@ -389,3 +389,110 @@ def test_dropout_is_nothing_in_inference_and_refused_in_training():
     assert case.forward(train=False)[0] is case.xs[0]
     with pytest.raises(HarnessError, match=r"dropout 'node' cannot be compared in training; use Graph.without_dropout\(\)"):
         case.forward(train=True)
+
+
+def sigmoid(x):
+    return 1 / (1 + math.exp(-x))
+
+
+def naive_lstm(steps, params, suffix=""):
+    """One sample through one direction, gate by gate and unit by unit."""
+    weight_ih, weight_hh, bias_ih, bias_hh = (params[role + suffix] for role in ("weight_ih", "weight_hh", "bias_ih", "bias_hh"))
+    units = weight_hh.shape[1]
+    h, c, outputs = [0.0] * units, [0.0] * units, []
+    for x in steps:
+        z = [
+            math.fsum(w * v for w, v in zip(weight_ih[k], x)) + math.fsum(w * v for w, v in zip(weight_hh[k], h)) + bias_ih[k] + bias_hh[k]
+            for k in range(4 * units)
+        ]
+        gates = [z[g * units : (g + 1) * units] for g in range(4)]
+        c = [sigmoid(f) * before + sigmoid(i) * math.tanh(g) for i, f, g, before in zip(gates[0], gates[1], gates[2], c)]
+        h = [sigmoid(o) * math.tanh(cell) for o, cell in zip(gates[3], c)]
+        outputs.append(h)
+    return np.array(outputs)
+
+
+def test_lstm_agrees_with_loops():
+    case = CASES["lstm"]
+    expected = [naive_lstm(sample, case.params) for sample in case.xs[0]]
+    np.testing.assert_allclose(case.output(), expected, rtol=1e-12)
+    assert case.op.macs(case.attrs, [(4, 3)], case.shape) == 4 * 4 * 2 * (3 + 2)
+
+
+def test_bilstm_reads_each_sample_backwards_from_its_own_end():
+    case = CASES["bilstm"]
+    for x, length, y in zip(case.xs[0], LENGTHS, case.output()):
+        onward, back = naive_lstm(x[:length], case.params), naive_lstm(x[:length][::-1], case.params, "_reverse")[::-1]
+        np.testing.assert_allclose(y[:length], np.concatenate([onward, back], axis=1), rtol=1e-12)
+        assert not y[length:].any()
+
+
+def test_attention_agrees_with_loops():
+    case = CASES["attention"]
+    query, memory, _ = case.xs
+    p = case.params
+    direction = p["vector"] / math.sqrt(math.fsum(p["vector"] ** 2))
+    for n, t in np.ndindex(3, 2):
+        scores = [
+            p["scale"][0] * math.fsum(direction * np.tanh(p["query"] @ query[n, t] + p["key"] @ memory[n, s] + p["bias"]))
+            for s in range(LENGTHS[n])
+        ]
+        powers = [math.exp(score) for score in scores]
+        expected = sum(power / math.fsum(powers) * memory[n, s] for s, power in enumerate(powers))
+        np.testing.assert_allclose(case.output()[n, t], expected, rtol=1e-12)
+    assert case.op.macs(case.attrs, [(2, 6), (5, 3), ()], case.shape) == 4 * (2 * 6 + 5 * 3) + 2 * 5 * (4 + 3)
+
+
+def test_sequence_cross_entropy_counts_no_padding():
+    case = CASES["sequence_cross_entropy"]
+    logits, labels, lengths = case.xs
+    cost = 0.0
+    for n in range(3):
+        for t in range(lengths[n]):
+            total = math.log(math.fsum(math.exp(z) for z in logits[n, t]))
+            surprises = [total - z for z in logits[n, t]]
+            cost += 0.9 * surprises[labels[n, t]] + 0.1 * math.fsum(surprises) / 4
+    assert float(case.output()) == pytest.approx(cost / 3, rel=1e-12)
+    moved = [logits.copy(), labels.copy(), lengths]
+    moved[0][0, 4], moved[1][0, 4] = 7, 3  # past the first sample's length
+    assert float(Case("sequence_cross_entropy", case.attrs, *moved).output()) == float(case.output())
+
+
+def test_sigmoid_cross_entropy_is_the_mean_over_the_batch():
+    case = CASES["sigmoid_cross_entropy"]
+    losses = [-math.log(sigmoid(z if y else -z)) for (z,), y in zip(*case.xs)]
+    assert float(case.output()) == pytest.approx(math.fsum(losses) / 4, rel=1e-12)
+    huge = Case("sigmoid_cross_entropy", {}, np.array([[1000.0], [-1000.0], [1000.0], [-1000.0]]), np.array([0, 1, 1, 0]))
+    assert float(huge.output()) == pytest.approx(500)
+
+
+def test_embedding_adds_up_the_gradients_of_a_row_asked_for_twice():
+    case = CASES["embedding of sequences"]
+    _, saved = case.forward()
+    grad = noise(2, 3, 3)
+    _, grads = case.op.backward(case.attrs, saved, grad)
+    np.testing.assert_allclose(grads["table"], [grad[1, 0], grad[0, 0] + grad[0, 2], 0 * grad[0, 0], grad[0, 1] + grad[1, 1] + grad[1, 2]])
+
+
+def test_mul_and_concat_by_hand():
+    assert Case("mul", {}, np.array([[1.0, 2.0]]), np.array([[3.0, -5.0]])).output().tolist() == [[3, -10]]
+    assert Case("concat", {}, np.array([[1.0, 2.0]]), np.array([[3.0]])).output().tolist() == [[1, 2, 3]]
+
+
+@pytest.mark.parametrize(
+    "op, attrs, shapes",
+    [
+        ("attention", {"units": 2}, [(2, 3), (4,), ()]),
+        ("bilstm", {"units": 2}, [(2, 3), (4,)]),
+        ("concat", {}, [(2, 3), (3, 3)]),
+        ("concat", {}, [(), ()]),
+        ("dense", {"units": 2, "bias": True}, [()]),
+        ("lstm", {"units": 2}, [(3,)]),
+        ("mul", {}, [(2,), (3,)]),
+        ("sequence_cross_entropy", {"smoothing": 0.1}, [(2, 3), (3,), ()]),
+        ("sigmoid_cross_entropy", {}, [(2,), ()]),
+    ],
+)
+def test_shapes_that_make_no_sense_are_refused(op, attrs, shapes):
+    with pytest.raises(ValueError, match="^" + op + ": "):
+        OPS[op].infer_shape(attrs, shapes)

@@ -110,9 +110,11 @@ def test_the_gate_trains_with_numbers_that_float32_has():
     """A framework that keeps its hyperparameters in float32 is no worse for it."""
     adapter = Recorder()
     prove(adapter)
-    momenta = {node.attrs["momentum"] for node in adapter.graphs[0].nodes if node.op == "batch_norm"}
-    numbers = [*adapter.requests[0].optimizer[1:], *momenta]
-    assert len(numbers) == 7
+    prove(adapter, model="gnmt")
+    numbers = {node.attrs["momentum"] for node in adapter.graphs[0].nodes if node.op == "batch_norm"}
+    sgd, adam = (next(r.optimizer for r in adapter.requests if r.optimizer.name == name) for name in ("sgd", "adam"))
+    numbers |= {sgd.lr, sgd.momentum, adam.lr, adam.beta1, adam.beta2, adam.epsilon, adam.clip_norm}
+    assert len(numbers) == 6  # some are alike
     assert all(float(np.float32(number)) == number for number in numbers)
 
 
@@ -277,6 +279,94 @@ class ForgetsMomentum(NumpyAdapter):
 
 def test_only_the_third_loss_shows_that_momentum_is_ignored():
     assert set(failed(prove(ForgetsMomentum()))) == {"loss of step 3"}
+
+
+class ForgetsTheOtherBatch(NumpyAdapter):
+    """Trains on the batch that it saw first, whatever it is handed."""
+
+    @hookimpl
+    def stage_batch(self, session, arrays):
+        session.first = getattr(session, "first", None) or super().stage_batch(session, arrays)
+        return session.first
+
+
+def test_a_step_uses_the_batch_that_it_is_handed():
+    assert set(failed(prove(ForgetsTheOtherBatch()))) == TRAINED_TWICE_MORE
+
+
+class EpsilonElsewhere(NumpyAdapter):
+    """Adds epsilon to the root before its correction, as TensorFlow does."""
+
+    def step(self, session, batch):
+        asked = session.request
+        optimizer = asked.optimizer
+        hat = optimizer.epsilon / (1 - optimizer.beta2 ** (session.state.steps + 1)) ** 0.5
+        session.request = asked._replace(optimizer=optimizer._replace(epsilon=hat))
+        after = super().step(session, batch)
+        session.request = asked
+        return after
+
+
+class NeverClips(NumpyAdapter):
+    def step(self, session, batch):
+        session.request = session.request._replace(optimizer=session.request.optimizer._replace(clip_norm=0.0))
+        return super().step(session, batch)
+
+
+class SkipsRows(NumpyAdapter):
+    """Leaves rows of a table alone that the batch does not ask for, as lazy Adam does."""
+
+    def step(self, session, batch):
+        before = session.weights
+        after = super().step(session, batch)
+        for name, table in after.weights.items():
+            if name.endswith(".table"):
+                asked = np.concatenate([batch[ids].ravel() for ids in ("source", "target")])
+                skipped = np.setdiff1d(np.arange(len(table)), asked)
+                table[skipped] = before[name][skipped]
+        return after
+
+
+class UntiesTables(NumpyAdapter):
+    """Gives the second user of a table a copy of its own, which is trained apart."""
+
+    def lower(self, graph):
+        return edited(graph, lambda n: n._replace(params={"table": "own"}) if n.name == "target_embedding" else n)
+
+    def load(self, weights):
+        return dict(weights, own=weights["embedding.table"].copy()) if "embedding.table" in weights else weights
+
+
+class IgnoresLengths(NumpyAdapter):
+    @hookimpl
+    def stage_batch(self, session, arrays):
+        full = {name: np.full_like(array, 6) if name.endswith("_length") else array for name, array in arrays.items()}
+        return super().stage_batch(session, full)
+
+
+class TrainsOneBias(NumpyAdapter):
+    """Adds up an LSTM's two biases and trains the sum in the place of the first."""
+
+    def step(self, session, batch):
+        before = session.weights
+        after = super().step(session, batch)
+        after.weights.update((name, array) for name, array in before.items() if ".bias_hh" in name)
+        return after
+
+
+@pytest.mark.parametrize(
+    "saboteur, caught_by",
+    [
+        (EpsilonElsewhere, {"weights after one step"} | TRAINED_TWICE_MORE),
+        (NeverClips, {"weights after one step"} | TRAINED_TWICE_MORE),
+        (SkipsRows, {"loss of step 3"}),
+        (UntiesTables, {"weights after one step"} | TRAINED_TWICE_MORE),
+        (IgnoresLengths, {"outputs", "loss", "weights after one step"} | TRAINED_TWICE_MORE),
+        (TrainsOneBias, {"weights after one step"} | TRAINED_TWICE_MORE),
+    ],
+)
+def test_a_wrong_translator_is_caught(saboteur, caught_by):
+    assert set(failed(prove(saboteur(), model="gnmt"))) - {"dropout gradient"} == caught_by
 
 
 class ForgetsWeight(NumpyAdapter):

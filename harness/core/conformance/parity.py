@@ -30,15 +30,16 @@ STEPS = 3
 
 
 class Problem(NamedTuple):
-    """The small problem of a proof. ``weights`` and ``batch`` are what the adapter gets; the truth is computed in float64
-    from the same values, rounding included, and from a graph that the adapter never sees."""
+    """The small problem of a proof. ``weights`` and the two batches are what the adapter gets; the truth is computed in
+    float64 from the same values, rounding included, and from a graph that the adapter never sees."""
 
     graph: Graph
     weights: Arrays
     batch: Arrays
+    other_batch: Arrays  # of step 2: rows of a table that only batch 1 asks for must still move by their moments
 
-    def exact(self) -> Tuple[Arrays, Arrays]:
-        return _cast(self.weights, "float64"), _cast(self.batch, "float64")
+    def exact(self) -> "Problem":
+        return Problem(self.graph, *(_cast(arrays, "float64") for arrays in self[1:]))
 
 
 def _cast(arrays: Arrays, dtype: str) -> Arrays:
@@ -55,12 +56,12 @@ def gate_optimizer(model: str) -> Optimizer:
 def _problem(job: Job, precision: str) -> Problem:
     fixture = MODELS[job.model].parity
     graph = MODELS[job.model].small().without_dropout().with_attrs("batch_norm", momentum=NORM_MOMENTUM)
-    batch = data.batch(graph, fixture.batch, fixture.seed, "float64")
-    weights = reference.calibrated(graph, data.weights(graph, fixture.seed, "probe", "float64"), batch)
+    batches = [data.batch(graph, fixture.batch, fixture.seed + shift, "float64") for shift in (0, 1)]
+    weights = reference.calibrated(graph, data.weights(graph, fixture.seed, "probe", "float64"), batches[0])
     if job.mode == "infer":
         graph = graph.for_inference()
-        batch = {spec.name: batch[spec.name] for spec in graph.inputs}
-    return Problem(graph, _cast(weights, DTYPES[precision]), _cast(batch, DTYPES[precision]))
+        batches = [{spec.name: batch[spec.name] for spec in graph.inputs} for batch in batches]
+    return Problem(graph, *(_cast(arrays, DTYPES[precision]) for arrays in [weights] + batches))
 
 
 def prove(hooks: Hooks, job: Job, precision: str) -> List[Check]:
@@ -74,8 +75,11 @@ def prove(hooks: Hooks, job: Job, precision: str) -> List[Check]:
     handed = copy.deepcopy(problem)
     session = hooks.build_model(handed.graph, handed.weights, job.request(precision, fixture.batch, gate_optimizer(job.model)))
     try:
-        trial = Trial(hooks, session, hooks.stage_batch(session, handed.batch))
-        checks = _inference(trial, problem, precision) if job.mode == "infer" else _training(trial, problem, gate_optimizer(job.model), precision)
+        trial = Trial(hooks, session, hooks.stage_batch(session, handed.batch), hooks.stage_batch(session, handed.other_batch))
+        if job.mode == "infer":
+            checks = _inference(trial, problem, precision)
+        else:
+            checks = _training(trial, problem, gate_optimizer(job.model), precision)
         ledger = hooks.describe(session)
     finally:
         hooks.close_model(session)
@@ -100,31 +104,32 @@ def check_claims(job: Job, ledger: Dict[str, Any], precision: str, batch: int) -
 
 
 class Trial(NamedTuple):
-    """A session with its staged batch, and the hooks to drive it."""
+    """A session with its staged batches, and the hooks to drive it."""
 
     hooks: Hooks
     session: Any
     staged: Any
+    other_staged: Any
 
-    def run(self, step: Callable[[Any, Any], None]) -> Dict[str, Any]:
-        step(self.session, self.staged)
+    def run(self, step: Callable[[Any, Any], None], other: bool = False) -> Dict[str, Any]:
+        step(self.session, self.other_staged if other else self.staged)
         self.hooks.sync_device(self.session)
         return dict(self.hooks.read_results(self.session))
 
 
 def _inference(trial: Trial, problem: Problem, precision: str) -> List[Check]:
-    weights, batch = problem.exact()
-    truth = reference.infer(problem.graph, weights, batch)
+    exact = problem.exact()
+    truth = reference.infer(exact.graph, exact.weights, exact.batch)
     results = trial.run(trial.hooks.infer_step)
     return [worst(precision + " outputs", results["outputs"], truth, TOLERANCES[precision].infer_outputs)]
 
 
 def _training(trial: Trial, problem: Problem, optimizer: Optimizer, precision: str) -> List[Check]:
     limits = TOLERANCES[precision]
-    weights, batch = problem.exact()
+    exact = problem.exact()
     first = trial.run(trial.hooks.train_step)
     biased = trial.hooks.describe(trial.session).get("running_var") == "biased"
-    truth = reference.train_step(problem.graph, weights, batch, optimizer, biased_running_var=biased)
+    truth = reference.train_step(exact.graph, exact.weights, exact.batch, optimizer, biased_running_var=biased)
     checks = [
         worst(precision + " outputs", first["outputs"], truth.outputs, limits.train_outputs),
         Check(precision + " loss", relative_error(first["loss"], truth.loss), limits.loss),
@@ -134,11 +139,12 @@ def _training(trial: Trial, problem: Problem, optimizer: Optimizer, precision: s
         checks.append(worst(precision + " running statistics", first["weights"], statistics, limits.train_outputs))
     checks.append(worst(precision + " weights after one step", first["weights"], trained, limits.weights))
     if checks[-1].passed:
-        checks.append(Check(precision + " update", update_error(weights, first["weights"], trained), limits.update_l2))
+        checks.append(Check(precision + " update", update_error(exact.weights, first["weights"], trained), limits.update_l2))
     if np.isfinite(limits.later_losses):
         for number in range(2, STEPS + 1):
-            truth = reference.train_step(problem.graph, truth.weights, batch, optimizer, truth.state, biased)
-            loss = trial.run(trial.hooks.train_step)["loss"]
+            batch = exact.other_batch if number == 2 else exact.batch
+            truth = reference.train_step(exact.graph, truth.weights, batch, optimizer, truth.state, biased)
+            loss = trial.run(trial.hooks.train_step, other=number == 2)["loss"]
             checks.append(Check("%s loss of step %d" % (precision, number), relative_error(loss, truth.loss), limits.later_losses))
     return checks
 

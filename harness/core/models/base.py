@@ -1,6 +1,6 @@
 """What a model file provides, and the few composites that several of them share."""
 
-from typing import Callable, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, NamedTuple, Optional, Tuple
 
 from harness.core.graph import Graph, GraphBuilder
 from harness.core.hookspecs import Optimizer
@@ -43,7 +43,7 @@ def conv(
     b: GraphBuilder, name: str, x: str, filters: int, kernel: int, stride: int = 1, pad: int = 0, groups: int = 1, bias: bool = True
 ) -> str:
     """Add a square convolution, padded alike on all sides."""
-    geometry = {"kernel": (kernel, kernel), "stride": (stride, stride), "pads": (pad, pad, pad, pad)}
+    geometry: Dict[str, Any] = {"kernel": (kernel, kernel), "stride": (stride, stride), "pads": (pad, pad, pad, pad)}
     return b.add("conv2d", name, x, filters=filters, groups=groups, bias=bias, **geometry)
 
 

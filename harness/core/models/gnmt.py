@@ -26,10 +26,10 @@ def build(size: int, units: int, vocabulary: int, shortest_share: float = 0.8) -
     shortest = min(size, int(size * shortest_share) + 1)
     source_length = b.input("source_length", (), kind="length", low=shortest, high=size + 1)
     target_length = b.input("target_length", (), kind="length", low=shortest, high=size + 1)
-    tokens = {"kind": "index", "low": RESERVED, "high": vocabulary}
-    source = b.input("source", (size,), length=source_length, **tokens)
-    target = b.input("target", (size,), length=target_length, **tokens)
-    labels = b.input("labels", (size,), length=target_length, **tokens)
+    source, target, labels = (
+        b.input(name, (size,), kind="index", low=RESERVED, high=vocabulary, length=length)
+        for name, length in (("source", source_length), ("target", target_length), ("labels", target_length))
+    )
 
     x = b.add("embedding", "embedding", source, rows=vocabulary, width=units)
     x = b.add("bilstm", "encoder1", b.add("dropout", "encoder1_drop", x, rate=0.2), source_length, units=units)
