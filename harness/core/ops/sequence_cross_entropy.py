@@ -27,7 +27,7 @@ class SequenceCrossEntropy(Op):
         wanted = np.take_along_axis(log_p, labels[..., None].astype("int64"), axis=-1)[..., 0]
         cost = -(1 - smoothing) * wanted - smoothing * log_p.mean(axis=-1)
         counted = np.arange(logits.shape[1]) < length[:, None]
-        return (cost * counted).sum() / len(logits), (log_p, labels, counted, smoothing)
+        return (cost * counted).sum(axis=1).mean(), (log_p, labels, counted, smoothing)
 
     def backward(self, attrs, saved, grad):
         log_p, labels, counted, smoothing = saved
