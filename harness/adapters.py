@@ -19,6 +19,7 @@ class DeviceSpec(pydantic.BaseModel):
 
     lock: str
     fallback_index: str | None = None
+    containerfile: str | None = None
 
 
 class Gap(pydantic.BaseModel):
