@@ -1,8 +1,9 @@
 """The hooks for CNTK. The graph becomes one function, which a Trainer trains or a forward pass evaluates."""
 
 import ctypes
+import os
 from pathlib import Path
-from typing import Any, Dict, NamedTuple, Set
+from typing import Any, Dict, List, NamedTuple, Set
 
 import cntk as C
 import numpy as np
@@ -12,6 +13,8 @@ from harness_cntk import lower
 
 Arrays = Dict[str, np.ndarray]
 DTYPES = {"fp64": np.float64, "fp32": np.float32}
+EXECUTIONS = {"graph": "static graph", "avx2": "static graph, AVX2 asked of MKL"}
+MKL_KERNELS = {0: "generic x86-64", 5: "AVX2"}  # by MKL's own number of a kind of CPU
 
 
 class Tensor(NamedTuple):
@@ -37,14 +40,20 @@ class Model(NamedTuple):
     tensors: Dict[str, Tensor]
 
 
+def combined(functions: List[Any]) -> Any:
+    """Return one function of all. CNTK never frees what a combination was made of, once that has run: a single one needs none."""
+    return C.combine(functions) if len(functions) > 1 else functions[0]
+
+
 class Session:
     """A model, its trainer where it trains, and the values that the last step left."""
 
     def __init__(self, model: Model, request: BuildRequest) -> None:
         self.model = model
+        self.variant = request.variant
         self.dtype = DTYPES[request.precision]
         self.device = C.cpu()
-        self.function = C.combine(list(model.outputs.values()))
+        self.function = combined(list(model.outputs.values()))
         self.trainer: Any = None
         self.wanted = [function.output for function in model.outputs.values()]
         self.result: Dict[Any, Any] = {}
@@ -68,6 +77,11 @@ def mkl_version() -> str:
     return "MKL %s" % text.value.decode().partition("Version ")[2].split(" ")[0]
 
 
+def mkl_kernels() -> str:
+    number = _library("libmklml_intel.so").mkl_serv_cpu_detect()
+    return MKL_KERNELS.get(number, "CPU type %d" % number)
+
+
 def device_of(tensor: Tensor) -> str:
     device = super(type(tensor.tensor), tensor.tensor).value().device()  # CNTK's own view; the property makes it numpy's
     return "cpu" if device.type() == C.device.DeviceKind.CPU else "cuda:%d" % device.id()
@@ -80,14 +94,27 @@ def set_threads(threads: int) -> None:
         raise Unsupported("threads", "CNTK has %s after it was told %d" % (" and ".join(map(str, sorted(found))), threads))
 
 
-def check(request: BuildRequest) -> None:
-    """Refuse what CNTK, or this build of it, cannot do."""
+def choose_kernels(variant: str) -> None:
+    """Set what MKL reads when it first computes in a process; a worker has one variant."""
+    if variant != "avx2":
+        return
+    if " avx2 " not in Path("/proc/cpuinfo").read_text():
+        raise Unsupported("avx2", "this CPU has no AVX2")
+    os.environ["MKL_DEBUG_CPU_TYPE"] = "5"
+    if mkl_kernels() != "AVX2":
+        raise Unsupported("avx2", "MKL had chosen its kernels before: %s" % mkl_kernels())
+
+
+def configure(request: BuildRequest) -> None:
+    """Refuse what CNTK, or this build of it, cannot do, and set what holds for the process."""
     if request.precision not in DTYPES:
         raise Unsupported("precision", "the CNTK adapter runs fp64 and fp32, not %s" % request.precision)
     if request.device != "cpu":
         raise Unsupported("device", "the CNTK adapter runs on cpu, not %s" % request.device)
-    if request.variant != "graph":
-        raise Unsupported("variant", "CNTK has graph, not '%s'" % request.variant)
+    if request.variant not in EXECUTIONS:
+        raise Unsupported("variant", "CNTK has graph and avx2, not '%s'" % request.variant)
+    choose_kernels(request.variant)
+    set_threads(request.threads)
 
 
 def lower_graph(graph: Graph, weights: Arrays, request: BuildRequest) -> Model:
@@ -130,8 +157,7 @@ def prepare(model: Model, request: BuildRequest) -> Session:
 
 @hookimpl
 def build_model(graph: Graph, weights: Arrays, request: BuildRequest) -> Session:
-    check(request)
-    set_threads(request.threads)
+    configure(request)
     return prepare(lower_graph(graph, weights, request), request)
 
 
@@ -182,8 +208,8 @@ def describe(session: Session) -> Dict[str, Any]:
         "batch": session.batch,
         "threads": max(threads_in_effect()),
         "layout": "channels first",
-        "execution": "static graph",
-        "library": mkl_version(),
+        "execution": EXECUTIONS[session.variant],
+        "library": "%s, %s" % (mkl_version(), mkl_kernels()),
         "async_steps": False,
         "running_var": "unbiased",
     }

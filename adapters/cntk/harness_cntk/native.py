@@ -7,7 +7,7 @@ import numpy as np
 from cntk.layers import BatchNormalization, Convolution2D, Dense, GlobalAveragePooling, MaxPooling
 
 from harness.core import BuildRequest, Graph, Unsupported
-from harness_cntk.adapter import DTYPES, Model, Session, Tensor, check, prepare, set_threads
+from harness_cntk.adapter import DTYPES, Model, Session, Tensor, configure, prepare
 from harness_cntk.lower import time_constant
 
 # CNTK's names of a layer's tensors by the role of the neutral parameter.
@@ -60,8 +60,7 @@ def build_native(graph: Graph, weights: Dict[str, np.ndarray], request: BuildReq
     """Return a session of the twin with the neutral weights."""
     if graph.name != "resnet50":
         raise Unsupported(graph.name, "the native twin is ResNet-50")
-    check(request)
-    set_threads(request.threads)
+    configure(request)
     with C.default_options(dtype=DTYPES[request.precision]):
         inputs = {spec.name: C.input_variable(spec.shape, name=spec.name) for spec in graph.inputs}
         with C.default_options_for(BatchNormalization, normalization_time_constant=time_constant(norm_momentum(graph), request.batch)):
