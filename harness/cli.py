@@ -208,9 +208,11 @@ def env() -> None:
 @_config_option
 @click.pass_context
 def env_install(context: click.Context, adapters: tuple[str, ...], device: str, config: Path | None) -> None:
-    """Make the environments of ADAPTERS, or of all."""
+    """Make the environments of ADAPTERS, or of all that this host can have."""
     from harness import config as configuration
+    from harness import matrix
     from harness.adapters import discover
+    from harness.envs import engine
     from harness.envs.base import EnvFailed
     from harness.execute import provide
     from harness.suggest import unknown
@@ -223,6 +225,12 @@ def env_install(context: click.Context, adapters: tuple[str, ...], device: str, 
         if device not in known[name].manifest.devices:
             raise UserError(f"adapter '{name}' has no environment for {device}, only for {', '.join(known[name].manifest.devices)}.")
     needs = [(name, device) for name in adapters or known if device in known[name].manifest.devices]
+    if not adapters:
+        no_engine = matrix.engine_missing(source.places.environments, engine.missing(source.places.containers))
+        reasons = {name: reason for name, kind in needs if (reason := no_engine(known[name], kind))}
+        for name, reason in reasons.items():
+            click.echo(f"{name}: left out: {reason}", err=True)
+        needs = [(name, kind) for name, kind in needs if name not in reasons]
     outcomes = provide(needs, known, source.places)
     context.exit(1 if any(isinstance(outcome, EnvFailed) for outcome in outcomes.values()) else 0)
 

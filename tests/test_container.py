@@ -264,6 +264,12 @@ class TestNoEngine:
         outcome = project.run("env", "install", "boxed")
         assert outcome.code == 1 and "boxed: env-failed: Boxed runs in a container and containers.engine is 'no-engine'" in outcome.err
 
+    def test_install_of_all_leaves_it_out(self, project, boxed, monkeypatch):
+        """As its cells are N/A, nothing failed."""
+        monkeypatch.setattr("harness.adapters.discover", lambda _: {"boxed": boxed})
+        outcome = project.run("env", "install")
+        assert outcome.code == 0 and outcome.err.startswith("boxed: left out: Boxed runs in a container and containers.engine is")
+
     def test_podman_comes_first(self, tmp_path, monkeypatch):
         docker, podman = FakeEngine(tmp_path / "a", "docker"), FakeEngine(tmp_path / "b", "podman")
         monkeypatch.setenv("PATH", f"{docker.folder}:{podman.folder}")
