@@ -1,6 +1,6 @@
 """Turning an exception into one of the statuses that a cell can end with."""
 
-from harness.core.errors import ContractError, GeometryError, Unsupported
+from harness.core.errors import ContractError, GeometryError, HarnessError, Unsupported
 
 # Texts by which allocators say that memory ran out, seen in PyTorch, TensorFlow, MXNet, Paddle, CUDA and C++.
 OUT_OF_MEMORY = (
@@ -27,3 +27,13 @@ def classify(error: BaseException) -> str:
     if isinstance(error, ContractError):
         return "parity-failed"
     return "crashed"
+
+
+LONGEST = 600  # characters of a reason: it stands under a table, and the log has everything
+
+
+def explain(error: BaseException) -> str:
+    """Return one line about ``error``: frameworks add call stacks and banners of many lines to what went wrong."""
+    text = str(error) if isinstance(error, HarnessError) else "%s: %s" % (type(error).__name__, error)
+    line = " ".join(text.partition("[CALL STACK]")[0].split())
+    return line if len(line) <= LONGEST else "%s ... %s" % (line[: LONGEST // 2], line[-LONGEST // 2 :])

@@ -159,12 +159,10 @@ def serve(requests: IO[str], events: IO[str]) -> int:
             if action == "finish":
                 break
     except (Exception, SystemExit) as error:  # the edge: the host wants a reason for whatever an adapter raises
-        from harness.core.errors import HarnessError
-        from harness.core.failures import classify
+        from harness.core.failures import classify, explain
 
         traceback.print_exc()
-        reason = str(error) if isinstance(error, HarnessError) else "%s: %s" % (type(error).__name__, error)
-        emit({"event": "failed", "status": classify(error), "reason": reason})
+        emit({"event": "failed", "status": classify(error), "reason": explain(error)})
         return 1
     return 0
 

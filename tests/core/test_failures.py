@@ -62,3 +62,21 @@ def test_classification(error, status):
 def test_an_unsupported_keeps_what_and_why():
     error = Unsupported("lstm", "needs a GPU build")
     assert (error.what, error.reason, str(error)) == ("lstm", "needs a GPU build", "lstm: needs a GPU build")
+
+
+@pytest.mark.parametrize(
+    "error, line",
+    [
+        (Unsupported("lstm", "no kernel"), "lstm: no kernel"),
+        (KeyError("conv1"), "KeyError: 'conv1'"),
+        (RuntimeError("shapes differ\n\n[CALL STACK]\n[0x7f] foo\n[0x7f] bar"), "RuntimeError: shapes differ"),
+        (ValueError("one\n   two\tthree  "), "ValueError: one two three"),
+    ],
+)
+def test_a_failure_is_explained_in_one_line(error, line):
+    assert explain(error) == line
+
+
+def test_a_long_explanation_keeps_its_ends():
+    line = explain(ValueError("first " + "x" * 5000 + " last"))
+    assert line.startswith("ValueError: first ") and line.endswith(" last") and len(line) < 700
