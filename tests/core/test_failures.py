@@ -4,7 +4,7 @@ import pytest
 
 from harness.core import GeometryError, HarnessError, Unsupported
 from harness.core.errors import ContractError
-from harness.core.failures import OUT_OF_MEMORY, classify
+from harness.core.failures import OUT_OF_MEMORY, classify, explain
 
 # What allocators really say. Real messages are long; only the part that matters is here.
 OUT_OF_MEMORY_MESSAGES = [
