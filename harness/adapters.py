@@ -8,7 +8,7 @@ import pydantic
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
 from harness import paths, toml
-from harness.config import Mode, Precision
+from harness.config import EnvironmentSpec, Mode, Precision
 from harness.errors import UserError
 
 
@@ -19,6 +19,7 @@ class DeviceSpec(pydantic.BaseModel):
 
     lock: str
     fallback_index: str | None = None
+    containerfile: str | None = None  # with it the environment is an image, unless the user says otherwise
 
 
 class Gap(pydantic.BaseModel):
@@ -86,6 +87,15 @@ class Adapter(pydantic.BaseModel):
         """The lock file for a kind of device that the manifest names."""
         return self.folder / self.manifest.devices[kind].lock  # type: ignore[index]  # callers pass a kind from the manifest
 
+    def containerfile(self, kind: str) -> Path | None:
+        """The Containerfile for a kind of device that the manifest names, where there is one."""
+        name = self.manifest.devices[kind].containerfile  # type: ignore[index]  # as above
+        return None if name is None else self.folder / name
+
+    def environment_kind(self, kind: str, spec: EnvironmentSpec) -> str:
+        """What the adapter runs in on that kind of device: what the user says, else what the manifest says."""
+        return spec.kind or ("venv" if self.containerfile(kind) is None else "container")
+
 
 def load(folder: Path) -> Adapter:
     """Read the adapter in ``folder``; raise ``UserError`` where its files are wrong."""
@@ -94,8 +104,9 @@ def load(folder: Path) -> Adapter:
     if not (folder / manifest.package).is_dir():
         raise UserError(f"{folder / 'manifest.toml'}: package is '{manifest.package}', but there is no such folder beside it.")
     for kind, spec in manifest.devices.items():
-        if not (folder / spec.lock).is_file():
-            raise UserError(f"{folder / 'manifest.toml'}: devices.{kind}.lock is '{spec.lock}', which does not exist.")
+        for field, name in (("lock", spec.lock), ("containerfile", spec.containerfile)):
+            if name is not None and not (folder / name).is_file():
+                raise UserError(f"{folder / 'manifest.toml'}: devices.{kind}.{field} is '{name}', which does not exist.")
     return Adapter(folder=folder, manifest=manifest, gaps=gaps)
 
 

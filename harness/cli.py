@@ -13,6 +13,7 @@ from harness.errors import UserError
 if TYPE_CHECKING:
     from harness.adapters import Adapter
     from harness.config import Source, Suite
+    from harness.envs.engine import Engine
     from harness.matrix import Planned
 
 EPILOG = "Exit codes: 0 every cell ok or N/A; 1 some cells failed; 2 wrong usage or configuration; 130 interrupted."
@@ -87,25 +88,28 @@ class Plan:
         from harness import config as configuration
         from harness import hostinfo, matrix, toml
         from harness.adapters import discover
+        from harness.envs import engine
         from harness.suggest import unknown
 
         source = configuration.load(config)
         self.adapters: dict[str, Adapter] = discover(source.adapter_folders())
-        self.specs = dict(source.config.environments)
+        own = dict(source.config.environments)
         for text in pythons:
             adapter, _, path = text.partition("=")
             if not path:
                 raise UserError(f"--python '{text}': write ADAPTER=PATH, for example pytorch=/usr/bin/python3.")
-            self.specs[adapter] = configuration.EnvironmentSpec(kind="interpreter", python=path)
-        for name in self.specs:
+            own[adapter] = configuration.EnvironmentSpec(kind="interpreter", python=path)
+        for name in own:  # the user's own file may name adapters of another project
             if name not in self.adapters:
                 raise UserError(f"{source.path}: environments: {unknown('adapter', name, self.adapters)}")
+        self.places = configuration.Places(environments=own).over(source.places)
         self.name, listed = _suite(source, suite)
         try:
             self.suite = matrix.narrow(listed, matrix.Filters(**filters), self.adapters)
         except pydantic.ValidationError as error:
             raise UserError(toml.explain("command line", configuration.Suite, error))
-        self.cells: list[Planned] = matrix.plan(self.suite, self.adapters, matrix.device_missing(len(hostinfo.gpus())))
+        no_engine = matrix.engine_missing(self.places.environments, engine.missing(self.places.containers))
+        self.cells: list[Planned] = matrix.plan(self.suite, self.adapters, matrix.device_missing(len(hostinfo.gpus())), no_engine)
 
 
 @main.command(epilog=EPILOG)
@@ -121,7 +125,7 @@ def run(context: click.Context, /, dry_run: bool, **choices: Any) -> None:
         return
     from harness.execute import execute
 
-    context.exit(execute(plan.name, plan.suite, plan.adapters, plan.specs, plan.cells, ["harness", *sys.argv[1:]]))
+    context.exit(execute(plan.name, plan.suite, plan.adapters, plan.places, plan.cells, ["harness", *sys.argv[1:]]))
 
 
 def _print_plan(plan: Plan) -> None:
@@ -219,44 +223,74 @@ def env_install(context: click.Context, adapters: tuple[str, ...], device: str, 
         if device not in known[name].manifest.devices:
             raise UserError(f"adapter '{name}' has no environment for {device}, only for {', '.join(known[name].manifest.devices)}.")
     needs = [(name, device) for name in adapters or known if device in known[name].manifest.devices]
-    outcomes = provide(needs, known, dict(source.config.environments))
+    outcomes = provide(needs, known, source.places)
     context.exit(1 if any(isinstance(outcome, EnvFailed) for outcome in outcomes.values()) else 0)
 
 
 @env.command("list")
-def env_list() -> None:
-    """List the environments in the cache."""
+@_config_option
+def env_list(config: Path | None) -> None:
+    """List the environments in the cache, and the images of the container engine."""
     from harness.envs import venv
 
     found = venv.installed()
     for home, fingerprint in found:
         click.echo(f"{home.name}  Python {fingerprint['python']}, {len(fingerprint['packages'])} packages, {home}")
-    if not found:
+    _, images = _images(config)
+    for name, size in images.items():
+        click.echo(f"{name}  container image, {size}")
+    if not found and not images:
         click.echo("There are no environments yet. Make them: harness env install")
 
 
 @env.command("remove")
 @click.argument("names", nargs=-1, required=True)
-def env_remove(names: tuple[str, ...]) -> None:
+@_config_option
+def env_remove(names: tuple[str, ...], config: Path | None) -> None:
     """Delete environments by their name in `harness env list`."""
-    from harness.envs import venv
+    from harness.envs import image, venv
+    from harness.envs.base import EnvFailed
     from harness.suggest import unknown
 
     homes = {home.name: home for home, _ in venv.installed()}
+    engine, images = _images(config)
     for name in names:
-        if name not in homes:
-            raise UserError(unknown("environment", name, homes))
-        venv.remove(homes[name])
-        click.echo(f"removed {homes[name]}")
+        if name in homes:
+            venv.remove(homes[name])
+            click.echo(f"removed {homes[name]}")
+        elif engine is not None and name in images:
+            try:
+                image.remove(engine, name)
+            except EnvFailed as failure:
+                raise UserError(f"{name}: {failure.reason}.")
+            click.echo(f"removed image {name}")
+        else:
+            raise UserError(unknown("environment", name, [*homes, *images]))
+
+
+def _images(config: Path | None) -> tuple["Engine | None", dict[str, str]]:
+    """The container engine, and the size of each of the harness's own images by its name."""
+    from harness import config as configuration
+    from harness.envs import engine, image
+    from harness.envs.base import EnvFailed
+
+    found = engine.find(configuration.load(config).places.containers)
+    try:
+        return found, dict(image.built(found)) if found else {}
+    except EnvFailed as failure:  # the environments of the cache can be listed all the same
+        click.echo(failure.reason, err=True)
+        return None, {}
 
 
 @main.command()
+@_config_option
 @click.pass_context
-def doctor(context: click.Context) -> None:
+def doctor(context: click.Context, config: Path | None) -> None:
     """Look at this host: devices, engines, disk, and what would make numbers noisy."""
+    from harness import config as configuration
     from harness.doctor import examine
 
-    findings = list(examine())
+    findings = list(examine(configuration.load(config).places.containers))
     for finding in findings:
         click.echo(f"{'ok  ' if finding.good else 'look'}  {finding.text}")
     context.exit(0)

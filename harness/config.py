@@ -1,6 +1,7 @@
-"""benchmarks.toml: suites of cells as data, and where each adapter's environment comes from."""
+"""benchmarks.toml: suites of cells as data, and where each adapter runs. What is a fact of the host may stand in the user's file too."""
 
 import json
+import os
 import re
 from pathlib import Path
 from typing import Annotated, Literal, TypeVar
@@ -11,7 +12,7 @@ from harness import paths, toml
 from harness.errors import UserError
 from harness.suggest import unknown
 
-# 1: first version.
+# 1: first version. The same for benchmarks.toml and the user's config.toml.
 VERSION = 1
 
 
@@ -74,25 +75,61 @@ class Suite(_Table):
 
 
 class EnvironmentSpec(_Table):
-    """Where an adapter runs: a virtual environment of the harness's own, or an interpreter that exists already."""
+    """Where an adapter runs: a virtual environment or a container of the harness's own, or an interpreter or image that exists already."""
 
-    kind: Literal["venv", "interpreter"] = "venv"
-    python: str | None = pydantic.Field(None, description="path of the interpreter; for a venv, the Python to make it from")
+    kind: Literal["venv", "interpreter", "container"] | None = pydantic.Field(
+        None, description="what the adapter's manifest says otherwise"
+    )
+    python: str | None = pydantic.Field(
+        None, description="path of the interpreter; for a venv, the Python to make it from; for a container, the one inside it"
+    )
+    image: str | None = pydantic.Field(None, description="for a container: an image that is on this host; nothing is built")
 
     @pydantic.model_validator(mode="after")
-    def _interpreter_is_named(self) -> "EnvironmentSpec":
+    def _fields_fit_the_kind(self) -> "EnvironmentSpec":
         if self.kind == "interpreter" and self.python is None:
             raise ValueError("kind 'interpreter' needs python = \"/path/to/python\"")
+        if self.image is not None and self.kind != "container":
+            raise ValueError('an image needs kind = "container"')
         return self
 
 
-class Config(_Table):
+class Containers(_Table):
+    """How containers are built and run on this host."""
+
+    engine: str | None = pydantic.Field(None, description="podman, docker or a path; the first of the two on the PATH otherwise")
+    engine_flags: tuple[str, ...] = pydantic.Field((), description='before every subcommand, for example ["--runtime", "runc"]')
+    build_flags: tuple[str, ...] = pydantic.Field((), description="further options of `build`")
+    run_flags: tuple[str, ...] = pydantic.Field((), description="further options of `run`; they come after the harness's own")
+    memory: str | None = pydantic.Field(
+        None, pattern=r"^[1-9][0-9]*[bkmg]?$", description='limit of a worker, for example "16g"; what the harness may use otherwise'
+    )
+
+
+class Places(_Table):
+    """Where adapters run on this host."""
+
+    environments: dict[str, EnvironmentSpec] = {}
+    containers: Containers = Containers()
+
+    def over(self, weaker: "Places") -> "Places":
+        """Join both: an environment of this one replaces the weaker one's whole, a setting of containers by itself."""
+        settings = {**weaker.containers.model_dump(exclude_unset=True), **self.containers.model_dump(exclude_unset=True)}
+        return Places(environments={**weaker.environments, **self.environments}, containers=Containers(**settings))
+
+
+class UserConfig(Places):
+    """The user's config.toml: facts of a host rather than of a benchmark."""
+
+    version: Literal[1]
+
+
+class Config(Places):
     """The whole file."""
 
     version: Literal[1]
     default_suite: str
     adapter_paths: tuple[str, ...] = pydantic.Field((), description="folders of further adapters, relative to this file")
-    environments: dict[str, EnvironmentSpec] = {}
     suites: dict[str, Suite] = pydantic.Field(min_length=1)
 
     @pydantic.model_validator(mode="after")
@@ -103,10 +140,11 @@ class Config(_Table):
 
 
 class Source(pydantic.BaseModel):
-    """A configuration and the file that it came from."""
+    """A configuration, the file that it came from, and where adapters run once the user's own file is heard too."""
 
     path: Path
     config: Config
+    places: Places
 
     def adapter_folders(self) -> list[Path]:
         return [(self.path.parent / folder).resolve() for folder in self.config.adapter_paths]
@@ -119,7 +157,18 @@ def load(path: Path | None = None) -> Source:
     if path is None:
         here = Path("benchmarks.toml")
         path = here if here.is_file() else paths.shipped() / "benchmarks.toml"
-    return Source(path=path, config=toml.load(path, Config))
+    config = toml.load(path, Config)
+    return Source(path=path, config=config, places=config.over(_of_this_host()))
+
+
+def _of_this_host() -> Places:
+    """Read the user's file. There need not be one, but one that HARNESS_CONFIG names must be there."""
+    path = paths.user_config()
+    if not path.is_file():
+        if os.environ.get("HARNESS_CONFIG"):
+            raise UserError(f"HARNESS_CONFIG is '{path}': there is no such file.")
+        return Places()
+    return toml.load(path, UserConfig)
 
 
 def schema() -> str:

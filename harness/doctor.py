@@ -1,11 +1,15 @@
 """`harness doctor`: what on this host would make a number wrong or an install fail."""
 
 import shutil
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 from harness import hostinfo, paths
+from harness.config import Containers
+from harness.envs import container, engine, image
+from harness.envs.base import EnvFailed
 
 
 class Finding(NamedTuple):
@@ -19,7 +23,7 @@ def _size(count: float) -> str:
     return f"{count / 2**30:.1f} GiB"
 
 
-def examine() -> Iterator[Finding]:
+def examine(containers: Containers) -> Iterator[Finding]:
     """Yield findings about host, CPU set, memory, devices, engines, disk and noise."""
     host = hostinfo.describe()
     cpus = len(host["cpus"])
@@ -35,11 +39,28 @@ def examine() -> Iterator[Finding]:
         yield Finding(True, f"GPU {gpu['index']}: {gpu['name']}, {_size(gpu['memory_bytes'])}, driver {gpu['driver']}, {gpu['uuid']}")
     if not host["gpus"]:
         yield Finding(True, "GPU: no NVIDIA GPU found; cells on cuda are N/A")
-    engines = [name for name in ("podman", "docker") if shutil.which(name)]
-    yield Finding(True, f"container engines: {', '.join(engines) or 'none'}")
+    yield _engine(containers)
     yield from _disk("cache", paths.cache())
     yield from _disk("runs", paths.runs())
     yield from _noise(host["load_average"], host["governor"], cpus)
+
+
+def _engine(settings: Containers) -> Finding:
+    """Whether containers can run, tried out where there is an image to try it with."""
+    found = engine.find(settings)
+    if found is None:
+        return Finding(True, f"container engine: none, so cells that need one are N/A: {engine.missing(settings)}")
+    try:
+        named = f"container engine: {found.name} {found.version()} ({found.path})"
+        images = image.built(found)
+        if not images:
+            found.ask("info")
+            return Finding(True, f"{named} answers; no image of the harness's own to try it with")
+        start = time.monotonic()
+        container.probe(found, image.PREFIX + images[0].name)
+        return Finding(True, f"{named} runs a container in {time.monotonic() - start:.1f} s")
+    except EnvFailed as failure:
+        return Finding(False, f"container engine: {found.path}: {failure.reason}")
 
 
 def _disk(what: str, folder: Path) -> Iterator[Finding]:

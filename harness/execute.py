@@ -10,7 +10,7 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from harness import hostinfo, results
 from harness.adapters import Adapter
-from harness.config import EnvironmentSpec, Suite
+from harness.config import Places, Suite
 from harness.envs import provision
 from harness.envs.base import EnvFailed
 from harness.envs.provision import Need, Outcome
@@ -23,7 +23,7 @@ from harness.runner import Runner
 from harness.statuses import Status
 
 
-def provide(needs: Iterable[Need], adapters: dict[str, Adapter], specs: dict[str, EnvironmentSpec]) -> dict[Need, Outcome]:
+def provide(needs: Iterable[Need], adapters: dict[str, Adapter], places: Places) -> dict[Need, Outcome]:
     """Get the environments with a progress display on standard error; a failure is told at once and is an outcome."""
     needs = list(needs)
     columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
@@ -37,12 +37,10 @@ def provide(needs: Iterable[Need], adapters: dict[str, Adapter], specs: dict[str
             elif (seconds := progress.tasks[tasks[need]].elapsed or 0.0) > 1:
                 progress.console.print(f"{need[0]}: environment made in {seconds:.0f} s")
 
-        return provision.provide_all(needs, adapters, specs, done)
+        return provision.provide_all(needs, adapters, places, done)
 
 
-def execute(
-    name: str, suite: Suite, adapters: dict[str, Adapter], specs: dict[str, EnvironmentSpec], planned: list[Planned], command: list[str]
-) -> int:
+def execute(name: str, suite: Suite, adapters: dict[str, Adapter], places: Places, planned: list[Planned], command: list[str]) -> int:
     """Measure ``planned``, print the tables, and return the exit code."""
     cpus = hostinfo.granted_cpus()
     threads = suite.threads or len(cpus)
@@ -62,7 +60,7 @@ def execute(
         journal.write("cell-planned", cell=item.cell.model_dump())
     try:
         needs = dict.fromkeys((item.cell.adapter, item.cell.device_kind) for item in planned if item.reason is None)
-        outcomes = provide(needs, adapters, specs)
+        outcomes = provide(needs, adapters, places)
         Runner(journal, adapters, outcomes, cpus[:threads], suite.measure, suite.seed, tell).run(planned)
         code = None
     except KeyboardInterrupt:

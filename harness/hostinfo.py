@@ -1,5 +1,6 @@
 """What the host is: read from the system, nothing guessed. What cannot be read is None."""
 
+import contextlib
 import os
 import platform
 import socket
@@ -27,6 +28,37 @@ def cpu_quota() -> float | None:
         return quota / period_us if quota > 0 else None
     except (OSError, ValueError):
         return None
+
+
+def granted_memory() -> int:
+    """Bytes of memory that this process may use: what the machine has, or less where its control group has a limit."""
+    import psutil
+
+    return min([int(psutil.virtual_memory().total), *_memory_limits()])
+
+
+def _memory_limits(groups: Path = Path("/proc/self/cgroup"), mounted: Path = Path("/sys/fs/cgroup")) -> list[int]:
+    """Limits of this process's control group (v2 or v1) and of those above it. In a container its own group looks like the root."""
+    found = []
+    try:
+        lines = groups.read_text().splitlines()
+    except OSError:
+        return []
+    for line in lines:
+        _, controllers, inside = line.split(":", 2)
+        if controllers == "":
+            root, name = mounted, "memory.max"
+        elif "memory" in controllers.split(","):
+            root, name = mounted / "memory", "memory.limit_in_bytes"
+        else:
+            continue
+        group = root / inside.lstrip("/")
+        for folder in (group, *group.parents):
+            with contextlib.suppress(OSError, ValueError):  # the root of v2 has no such file; "max" is no number
+                found.append(int((folder / name).read_text()))
+            if folder == root:
+                break
+    return found
 
 
 def _cpu_model() -> str | None:

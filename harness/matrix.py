@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 import pydantic
 
 from harness.adapters import Adapter, Gap
-from harness.config import Measure, Suite
+from harness.config import EnvironmentSpec, Measure, Suite
 from harness.core.errors import GeometryError
 from harness.core.graph import Graph
 from harness.core.models import MODELS
@@ -96,10 +96,16 @@ def _check_names(suite: Suite, adapters: dict[str, Adapter]) -> None:
                 raise UserError(unknown(f"variant of {adapter}", variant, adapters[adapter].manifest.variants))
 
 
-def plan(suite: Suite, adapters: dict[str, Adapter], device_missing: Callable[[str], str | None]) -> list[Planned]:
+def plan(
+    suite: Suite,
+    adapters: dict[str, Adapter],
+    device_missing: Callable[[str], str | None],
+    engine_missing: Callable[[Adapter, str], str | None],
+) -> list[Planned]:
     """Return every cell of ``suite``, group by group, with the reason of each N/A that is known beforehand.
 
-    ``device_missing`` says why a device is not to be had on this host, or None where it is.
+    ``device_missing`` says why a device is not to be had on this host, ``engine_missing`` why an adapter's container is not
+    for that kind of device; both say None where it is.
     """
     planned = []
     for device in suite.devices:
@@ -118,7 +124,8 @@ def plan(suite: Suite, adapters: dict[str, Adapter], device_missing: Callable[[s
                                 batch=suite.batches.get(model, suite.batch),
                                 size=_size(model, suite),
                             )
-                            planned.append(Planned(cell=cell, reason=why_not(cell, adapters[name]) or device_missing(device)))
+                            reason = why_not(cell, adapters[name]) or device_missing(device)
+                            planned.append(Planned(cell=cell, reason=reason or engine_missing(adapters[name], cell.device_kind)))
     return planned
 
 
@@ -163,6 +170,16 @@ def device_missing(gpu_count: int) -> Callable[[str], str | None]:
             return "this host has no NVIDIA GPU (or no driver for it)"
         index = int(device.partition(":")[2] or 0)
         return None if index < gpu_count else f"this host has {gpu_count} NVIDIA GPU(s), so there is no {device}"
+
+    return reason
+
+
+def engine_missing(specs: dict[str, EnvironmentSpec], why: str | None) -> Callable[[Adapter, str], str | None]:
+    """Return the function that ``plan`` asks about containers, for a host that has no engine because of ``why``, or has one."""
+
+    def reason(adapter: Adapter, kind: str) -> str | None:
+        contained = adapter.environment_kind(kind, specs.get(adapter.name, EnvironmentSpec())) == "container"
+        return f"{adapter.manifest.title} runs in a container and {why}" if contained and why else None
 
     return reason
 

@@ -22,6 +22,16 @@ def cache() -> Path:
     return Path(platformdirs.user_cache_dir("framework-harness"))
 
 
+def user_config() -> Path:
+    """The user's own file of facts about this host: ``HARNESS_CONFIG``, or ``config.toml`` in the user's configuration folder."""
+    named = os.environ.get("HARNESS_CONFIG")
+    if named:
+        return Path(named).expanduser()
+    import platformdirs
+
+    return platformdirs.user_config_path("framework-harness") / "config.toml"
+
+
 def runs() -> Path:
     """The folder that holds a folder for each run: ``HARNESS_RUNS``, or ``runs`` where the command was typed."""
     return Path(os.environ.get("HARNESS_RUNS", "runs")).expanduser()

@@ -13,7 +13,7 @@ from harness import checks, interrupts, matrix, staging
 from harness.adapters import Adapter
 from harness.config import Measure
 from harness.core.jobs import Job
-from harness.envs.base import EnvFailed, Environment, worker_variables
+from harness.envs.base import EnvFailed, Environment
 from harness.envs.provision import Need, Outcome
 from harness.matrix import Cell, Planned
 from harness.results import Check, Journal
@@ -165,7 +165,7 @@ class Runner:
         self.journal.write("cell-started", cell=cell.key, code=code, environment=environment.fingerprint, python=str(environment.python))
         try:
             with interrupts.postponed():
-                worker = Worker(environment.command(staged), worker_variables(len(self.cpus)), log)
+                worker = Worker(environment.launch(staged, self.cpus, cell.device), log)
                 rival = Rival(cell, worker, self.journal)
                 self._alive.append(rival)
         except OSError as error:

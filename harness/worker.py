@@ -4,15 +4,14 @@ import contextlib
 import json
 import os
 import select
-import signal
 import subprocess
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from harness.envs.base import EnvFailed, Launch
 from harness.statuses import Status
-
-GRACE = 2.0  # seconds between SIGTERM and SIGKILL
 
 
 class WorkerFailed(Exception):
@@ -25,14 +24,21 @@ class WorkerFailed(Exception):
 
 
 class Worker:
-    """One worker process, alone in its process group. Requests and events are lines of JSON on its pipes."""
+    """One worker, whatever it runs in. Requests and events are lines of JSON on the pipes of the process that was started for it."""
 
-    def __init__(self, command: list[str], variables: dict[str, str], log: Path) -> None:
+    def __init__(self, launch: Launch, log: Path) -> None:
         self.log = log
+        self._keeper = launch.keeper
         self._pending = b""
         with log.open("ab") as stderr:
             self._process = subprocess.Popen(
-                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stderr, env=variables, cwd="/", start_new_session=True
+                launch.command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=stderr,
+                env=launch.variables,
+                cwd="/",
+                start_new_session=True,
             )
 
     def ask(self, request: dict[str, Any], limit: float) -> dict[str, Any]:
@@ -63,10 +69,9 @@ class Worker:
         return line
 
     def _death(self) -> WorkerFailed:
-        code = self._process.wait()
-        how = f"killed by signal {-code} ({signal.Signals(-code).name})" if code < 0 else f"ended with exit code {code}"
+        status, how = self._keeper.death(self._process.wait())
         last = self.log_tail(1)
-        return WorkerFailed(Status.CRASHED, f"the worker was {how}" + (f"; its last words: {last}" if last else "") + f" (log: {self.log})")
+        return WorkerFailed(status, f"the worker was {how}" + (f"; its last words: {last}" if last else "") + f" (log: {self.log})")
 
     def log_tail(self, lines: int) -> str:
         with self.log.open("rb") as file:
@@ -75,25 +80,22 @@ class Worker:
         return "\n".join(tail[-lines:])
 
     def park(self) -> None:
-        """Stop the whole process group, so that an idle rival's thread pools take no core."""
-        self._signal(signal.SIGSTOP)
+        """Stop the worker and everything it started; raise ``WorkerFailed``, since one that runs on would spoil its rivals' numbers."""
+        self._keep(self._keeper.park)
 
     def wake(self) -> None:
-        self._signal(signal.SIGCONT)
+        self._keep(self._keeper.wake)
+
+    def _keep(self, action: "Callable[[subprocess.Popen[bytes]], None]") -> None:
+        try:
+            action(self._process)
+        except EnvFailed as failure:
+            raise WorkerFailed(Status.ENV_FAILED, failure.reason)
 
     def end(self) -> None:
-        """End the worker and everything it started: SIGTERM, a moment of grace, SIGKILL."""
-        self._signal(signal.SIGCONT)
-        self._signal(signal.SIGTERM)
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self._process.wait(GRACE)
-        self._signal(signal.SIGKILL)
-        self._process.wait()
+        """End the worker and everything it started."""
+        self._keeper.end(self._process)
         for pipe in (self._process.stdin, self._process.stdout):
             if pipe is not None:
                 with contextlib.suppress(OSError):  # a request that the dead worker never read
                     pipe.close()
-
-    def _signal(self, number: signal.Signals) -> None:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self._process.pid, number)

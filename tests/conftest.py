@@ -5,32 +5,45 @@ import signal
 from pathlib import Path
 
 import pytest
-from helpers import Project, Recorder
+from helpers import Project, Recorder, write_toml
 
-from harness.envs import venv
+from harness import config
+from harness.envs import provision
+from harness.envs.base import EnvFailed
 
 OWN_CACHE = os.environ.get("HARNESS_TEST_CACHE") or os.environ.get("HARNESS_CACHE")
+OWN_CONFIG = os.environ.get("HARNESS_CONFIG")
 
 
 @pytest.fixture(autouse=True)
 def own_folders(tmp_path, monkeypatch):
     monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("HARNESS_RUNS", str(tmp_path / "runs"))
+    no_engine = {"version": 1, "containers": {"engine": "no-engine"}}  # whatever this host has
+    monkeypatch.setenv("HARNESS_CONFIG", str(write_toml(tmp_path / "user.toml", no_engine)))
     monkeypatch.setenv("COLUMNS", "300")  # wide enough that no table is folded
     monkeypatch.chdir(tmp_path)
 
 
 @pytest.fixture
-def real_environment(monkeypatch):
+def own_places(monkeypatch):
+    """Where adapters run by the developer's own file, which tells how containers run on this host."""
+    with monkeypatch.context() as patched:
+        patched.setenv("HARNESS_CONFIG", OWN_CONFIG) if OWN_CONFIG else patched.delenv("HARNESS_CONFIG")
+        return config.load().places
+
+
+@pytest.fixture
+def real_environment(monkeypatch, own_places):
     """An adapter's real environment for the CPU, from the developer's own cache, since it takes minutes to make."""
 
     def provided(adapter):
         with monkeypatch.context() as patched:
-            if OWN_CACHE:
-                patched.setenv("HARNESS_CACHE", OWN_CACHE)
-            else:
-                patched.delenv("HARNESS_CACHE")
-            return venv.provide(adapter, "cpu")
+            patched.setenv("HARNESS_CACHE", OWN_CACHE) if OWN_CACHE else patched.delenv("HARNESS_CACHE")
+            outcome = provision.provide(adapter, "cpu", own_places)
+        if isinstance(outcome, EnvFailed):
+            raise outcome
+        return outcome
 
     return provided
 

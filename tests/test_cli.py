@@ -236,6 +236,6 @@ def test_doctor(project, no_runs):
     assert outcome.code == 0
     lines = outcome.out.splitlines()
     assert all(re.match(r"(ok  |look)  [A-Za-z]", line) for line in lines)
-    for what in ("host: ", "CPU: ", "memory: ", "GPU", "container engines: ", "cache: ", "runs: "):
+    for what in ("host: ", "CPU: ", "memory: ", "GPU", "container engine: ", "cache: ", "runs: "):
         assert any(line[6:].startswith(what) for line in lines), what
     assert f"cache: {paths.cache()}" in outcome.out

@@ -73,8 +73,16 @@ def test_a_file_here_comes_before_the_shipped_one(tmp_path):
             {"blocks": 1},
             "FILE: suites.tiny.measure.blocks is 1: Input should be greater than or equal to 2.",
         ),
-        (("environments", "numpy", "kind"), "conda", "FILE: environments.numpy.kind is 'conda': Input should be 'venv' or 'interpreter'."),
+        (
+            ("environments", "numpy", "kind"),
+            "conda",
+            "FILE: environments.numpy.kind is 'conda': Input should be 'venv', 'interpreter' or 'container'.",
+        ),
         (("environments", "numpy"), {"kind": "interpreter"}, "kind 'interpreter' needs python = \"/path/to/python\""),
+        (("environments", "numpy"), {"image": "x"}, "an image needs kind = \"container\""),
+        (("containers",), {"engin": "x"}, "FILE: containers.engin: 'engin' is no field here. Did you mean 'engine'?"),
+        (("containers",), {"memory": "all"}, "FILE: containers.memory is 'all': "),
+        (("containers",), {"run_flags": "--init"}, "FILE: containers.run_flags is '--init': "),
         (("suites",), {}, "FILE: suites is {}: "),
     ],
 )

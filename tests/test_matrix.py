@@ -24,7 +24,7 @@ def wanted(**changes):
 
 
 def planned(suite, known, gpus=0):
-    return matrix.plan(suite, known, matrix.device_missing(gpus))
+    return matrix.plan(suite, known, matrix.device_missing(gpus), matrix.engine_missing({}, None))
 
 
 def reason(known, adapter="other", gpus=1, gaps=(), **changes):

@@ -77,7 +77,7 @@ def test_a_fast_wrong_answer_is_not_ranked(project):
 
 def test_a_hang_ends_at_its_limit(project, monkeypatch):
     monkeypatch.setitem(runner.LIMITS, "parity", 5.0)
-    monkeypatch.setattr("harness.worker.GRACE", 0.5)
+    monkeypatch.setattr("harness.envs.process.GRACE", 0.5)
     project.configure(variants={"numpy": ["hangs", "honest"]}).run("run")
     endings = project.endings()
     assert endings["numpy/hangs"] == ("timeout", "parity took longer than 5 s")

@@ -7,9 +7,10 @@ import zipfile
 
 import pytest
 
-from harness.config import EnvironmentSpec
+from harness.config import EnvironmentSpec, Places
 from harness.envs import interpreter, provision, venv
-from harness.envs.base import EnvFailed, worker_variables
+from harness.envs.base import EnvFailed
+from harness.envs.process import worker_variables
 
 
 def make_wheel(folder, name, version):
@@ -258,15 +259,16 @@ class TestInterpreter:
 def test_provide_all_tells_each_outcome(project, offline):
     good, bad = project.add_adapter("good", lock="tinylib==1.0\n"), project.add_adapter("bad", lock="tinylib==3.0\n")
     needs, told = [("good", "cpu"), ("bad", "cpu")], []
-    outcomes = provision.provide_all(needs, {"good": good, "bad": bad}, {}, lambda need, outcome: told.append((need, outcome)))
+    outcomes = provision.provide_all(needs, {"good": good, "bad": bad}, Places(), lambda need, outcome: told.append((need, outcome)))
     assert sorted(need for need, _ in told) == sorted(needs) and dict(told) == outcomes
     assert isinstance(outcomes["bad", "cpu"], EnvFailed) and outcomes["good", "cpu"].adapter == "good"
 
 
 def test_a_spec_names_the_kind(project, offline):
     adapter = project.add_adapter("other", lock="tinylib==1.0\n")
-    assert provision.provide(adapter, "cpu", EnvironmentSpec(kind="interpreter", python=sys.executable)).kind == "interpreter"
-    assert provision.provide(adapter, "cpu", EnvironmentSpec()).kind == "venv"
+    named = Places(environments={"other": EnvironmentSpec(kind="interpreter", python=sys.executable)})
+    assert provision.provide(adapter, "cpu", named).kind == "interpreter"
+    assert provision.provide(adapter, "cpu", Places()).kind == "venv"
 
 
 def test_requested_python():

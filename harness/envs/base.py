@@ -1,27 +1,48 @@
 """What a runner needs to know of an environment, whichever kind it is."""
 
-import os
+import subprocess
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
 import pydantic
 
-# All that a worker inherits. Everything else of the user's environment stays outside: settings that would change a
-# number without a trace, and secrets.
-INHERITED = (
-    "CUDA_DEVICE_ORDER",
-    "CUDA_HOME",
-    "CUDA_VISIBLE_DEVICES",
-    "HOME",
-    "LANG",
-    "LC_ALL",
-    "LD_LIBRARY_PATH",
-    "OPENBLAS_CORETYPE",
-    "OPENBLAS_L2_SIZE",
-    "PATH",
-    "TMPDIR",
-    "TZ",
-)
+from harness.statuses import Status
+
+ISOLATED = ("-E", "-s", "-B")  # Python's options for a worker: no PYTHON* variables, no user packages, no bytecode written
+
+
+class Death(NamedTuple):
+    """What a worker's exit code tells, as a status and as words after "the worker was"."""
+
+    status: Status
+    how: str
+
+
+class Keeper(Protocol):
+    """Holds one running worker: parks and wakes it, ends it whole, and knows what its exit code means.
+
+    ``process`` is what the host started: the worker itself, or the client of a container engine.
+    """
+
+    def park(self, process: "subprocess.Popen[bytes]") -> None:
+        """Stop everything the worker consists of, so that an idle rival's thread pools take no core; raise ``EnvFailed``."""
+
+    def wake(self, process: "subprocess.Popen[bytes]") -> None:
+        """Let it run again; raise ``EnvFailed``. One that is awake stays so."""
+
+    def end(self, process: "subprocess.Popen[bytes]") -> None:
+        """End it, politely at first, parked or not. Afterwards nothing of it is alive."""
+
+    def death(self, code: int) -> Death:
+        """Explain the exit code of a worker that ended by itself."""
+
+
+class Launch(NamedTuple):
+    """How to start one worker, and who keeps it."""
+
+    command: list[str]
+    variables: dict[str, str]
+    keeper: Keeper
 
 
 class Environment(pydantic.BaseModel):
@@ -34,9 +55,9 @@ class Environment(pydantic.BaseModel):
     python: Path
     fingerprint: dict[str, Any]  # what defines it: stored with the results
 
-    def command(self, staged: Path) -> list[str]:
-        """The worker's argument list: isolated from PYTHON* variables and user packages, and writing no bytecode."""
-        return [str(self.python), "-E", "-s", "-B", str(staged)]
+    def launch(self, staged: Path, cpus: list[int], device: str) -> Launch:
+        """Return how to start a worker that imports from ``staged`` and is granted ``cpus`` and ``device``."""
+        raise NotImplementedError
 
 
 class EnvFailed(Exception):
@@ -48,9 +69,6 @@ class EnvFailed(Exception):
         self.log = log
 
 
-def worker_variables(threads: int) -> dict[str, str]:
-    """The environment variables of a worker that is granted ``threads`` CPU threads."""
-    variables = {name: os.environ[name] for name in INHERITED if name in os.environ}
-    for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
-        variables[name] = str(threads)
-    return variables
+def thread_variables(threads: int) -> dict[str, str]:
+    """What tells libraries how many CPU threads a worker is granted, wherever it runs."""
+    return dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), str(threads))

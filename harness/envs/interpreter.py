@@ -5,7 +5,8 @@ import subprocess
 from pathlib import Path
 
 from harness.adapters import Adapter
-from harness.envs.base import EnvFailed, Environment
+from harness.envs.base import EnvFailed
+from harness.envs.process import ProcessEnvironment
 
 PROBE = """
 import json, sys
@@ -15,11 +16,17 @@ for name in ("numpy", "pluggy"):
         found[name] = __import__(name).__version__
     except ImportError:
         found[name] = None
+try:
+    from importlib.metadata import distributions
+    found["packages"] = sorted("%s==%s" % (d.metadata["Name"], d.version) for d in distributions())
+except ImportError:  # before Python 3.8
+    from pkg_resources import working_set
+    found["packages"] = sorted("%s==%s" % (d.project_name, d.version) for d in working_set)
 print(json.dumps(found))
 """
 
 
-def provide(adapter: Adapter, python: str) -> Environment:
+def provide(adapter: Adapter, python: str) -> ProcessEnvironment:
     """Return the environment of ``python`` once it has answered; raise ``EnvFailed`` for one that cannot run a worker."""
     path = Path(python).expanduser()
     try:
@@ -30,4 +37,4 @@ def provide(adapter: Adapter, python: str) -> Environment:
     missing = [name for name in ("numpy", "pluggy") if found[name] is None]
     if missing:
         raise EnvFailed(f"{python} lacks {' and '.join(missing)}, which every worker needs: install them there")
-    return Environment(adapter=adapter.name, kind="interpreter", python=path, fingerprint=found)
+    return ProcessEnvironment(adapter=adapter.name, kind="interpreter", python=path, fingerprint=found)

@@ -1,11 +1,35 @@
-"""The user's pip configuration, told to uv, which reads neither pip's files nor its variables."""
+"""The user's pip configuration, told to uv, which reads neither pip's files nor its variables, and to the pip of an image's build."""
 
 import ast
 import os
 import shlex
 import subprocess
 import sys
+import urllib.parse
+import urllib.request
+from pathlib import Path
 from typing import NamedTuple
+
+# What a build in a container is told. Where to install, what to log or to cache is the host's own affair.
+FOR_IMAGE = (
+    "cert",
+    "client-cert",
+    "constraint",
+    "default-timeout",
+    "extra-index-url",
+    "find-links",
+    "index-url",
+    "no-binary",
+    "no-index",
+    "only-binary",
+    "prefer-binary",
+    "proxy",
+    "retries",
+    "timeout",
+    "trusted-host",
+)
+INDEXES = ("index-url", "extra-index-url")
+FILES = ("cert", "client-cert", "constraint", "find-links")
 
 
 class Installer(NamedTuple):
@@ -57,3 +81,39 @@ def installer(settings: dict[str, str]) -> Installer:
     if "default-timeout" in settings or "timeout" in settings:
         variables["UV_HTTP_TIMEOUT"] = settings.get("timeout", settings.get("default-timeout", ""))
     return Installer(options, variables)
+
+
+class Configuration(NamedTuple):
+    """A pip.conf, and the places on the host that it names."""
+
+    text: str
+    places: list[str]
+
+
+def for_image(settings: dict[str, str], mounts: bool) -> Configuration:
+    """Write a pip.conf for a build in a container, which sees of the host only what is mounted, if it can have mounts at all.
+
+    A local index is left out even so, as its pages may link anywhere on the host. pip itself passes over a local place that is
+    not there, but not over a certificate or a constraint.
+    """
+    lines, places = ["[global]"], []
+    for key in FOR_IMAGE:
+        kept = []
+        for value in settings.get(key, "").split():
+            place = _place(value) if key in (*INDEXES, *FILES) else None
+            if place is None:
+                kept.append(value)
+            elif key in FILES and mounts and place.exists():
+                kept.append(str(place))
+                places.append(str(place))
+        if kept:
+            lines.append(f"{key} = " + "\n    ".join(kept))
+    return Configuration("\n".join(lines) + "\n", list(dict.fromkeys(places)))
+
+
+def _place(value: str) -> Path | None:
+    """The place on this host that a setting names, or None for an address elsewhere."""
+    parts = urllib.parse.urlsplit(value)
+    if parts.scheme == "file":
+        return Path(urllib.request.url2pathname(parts.path))
+    return None if parts.scheme else Path(value).expanduser().absolute()

@@ -17,7 +17,8 @@ from packaging.specifiers import SpecifierSet
 from harness import paths
 from harness.adapters import Adapter
 from harness.envs import pipconf
-from harness.envs.base import EnvFailed, Environment
+from harness.envs.base import EnvFailed
+from harness.envs.process import ProcessEnvironment
 
 INSTALL_LIMIT = 3600.0  # seconds; CUDA builds are several gigabytes
 COMPLETE = "complete.json"  # written last: a folder without it is half made
@@ -52,7 +53,7 @@ def folder(adapter: Adapter, kind: str, python: str | None = None) -> Path:
     return paths.cache() / "envs" / f"{adapter.name}-{kind}-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
 
 
-def existing(adapter: Adapter, kind: str, python: str | None = None) -> Environment | None:
+def existing(adapter: Adapter, kind: str, python: str | None = None) -> ProcessEnvironment | None:
     """Return the environment if it is whole."""
     home = folder(adapter, kind, python)
     try:
@@ -62,10 +63,10 @@ def existing(adapter: Adapter, kind: str, python: str | None = None) -> Environm
     python_there = home / "bin" / "python"
     if not python_there.exists():  # a link to a Python that is gone
         return None
-    return Environment(adapter=adapter.name, kind="venv", python=python_there, fingerprint=fingerprint)
+    return ProcessEnvironment(adapter=adapter.name, kind="venv", python=python_there, fingerprint=fingerprint)
 
 
-def provide(adapter: Adapter, kind: str, python: str | None = None) -> Environment:
+def provide(adapter: Adapter, kind: str, python: str | None = None) -> ProcessEnvironment:
     """Return the environment, making it first if need be; raise ``EnvFailed``.
 
     Another process that makes the same one is waited for. The lock is the kernel's, so it goes with its holder.

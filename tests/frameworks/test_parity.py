@@ -4,7 +4,6 @@ import pytest
 
 from harness import adapters, hostinfo, runner, staging
 from harness.core.models import MODELS
-from harness.envs.base import worker_variables
 from harness.matrix import Cell
 from harness.worker import Worker
 
@@ -19,7 +18,7 @@ def prove(name, model, mode, build, log, environment):
     manifest = adapter.manifest
     fields = {"device": "cpu", "precision": manifest.precisions[0], "variant": manifest.variants[0], "batch": 1, "size": MODELS[model].size}
     job = runner.job_of(Cell(adapter=name, model=model, mode=mode, **fields), adapter, cpus, 1, build)
-    worker = Worker(environment(adapter).command(staging.stage(adapter)[0]), worker_variables(len(cpus)), log)
+    worker = Worker(environment(adapter).launch(staging.stage(adapter)[0], cpus, "cpu"), log)
     try:
         worker.ask(job.to_json(), runner.LIMITS["start"])
         return worker.ask({"do": "parity"}, runner.LIMITS["parity"])["checks"]
