@@ -98,6 +98,20 @@ class Worker:
             "work": data.work(whole, drawn),
         }
 
+    def sync(self) -> Dict[str, Any]:
+        """Prove that the session's sync waits. The steps of the proof are warm-up as well."""
+        from harness.core.conformance import sync
+
+        start = time.perf_counter()
+        proof = sync.prove(self.hooks, self.session, self.staged, self.step)
+        return {
+            "event": "sync",
+            "checks": [_as_event(check) for check in proof.checks],
+            "timings": [{"steps": steps, "synced": t.synced, "reading": t.reading} for steps, t in sorted(proof.timings.items())],
+            "steps": proof.steps,
+            "seconds": time.perf_counter() - start,
+        }
+
     def block(self, steps: int) -> Dict[str, Any]:
         """Time one block of ``steps`` steps."""
         from harness.core import measure
@@ -153,7 +167,7 @@ def serve(requests: IO[str], events: IO[str]) -> int:
         for line in requests:
             request = json.loads(line)
             action = request.pop("do")
-            if action not in ("parity", "build", "block", "finish"):
+            if action not in ("parity", "build", "sync", "block", "finish"):
                 raise ValueError("unknown request '%s'" % action)
             emit(getattr(worker, action)(**request))
             if action == "finish":
