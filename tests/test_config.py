@@ -79,7 +79,7 @@ def test_a_file_here_comes_before_the_shipped_one(tmp_path):
             "FILE: environments.numpy.kind is 'conda': Input should be 'venv', 'interpreter' or 'container'.",
         ),
         (("environments", "numpy"), {"kind": "interpreter"}, "kind 'interpreter' needs python = \"/path/to/python\""),
-        (("environments", "numpy"), {"image": "x"}, "an image needs kind = \"container\""),
+        (("environments", "numpy"), {"image": "x"}, 'an image needs kind = "container"'),
         (("containers",), {"engin": "x"}, "FILE: containers.engin: 'engin' is no field here. Did you mean 'engine'?"),
         (("containers",), {"memory": "all"}, "FILE: containers.memory is 'all': "),
         (("containers",), {"run_flags": "--init"}, "FILE: containers.run_flags is '--init': "),

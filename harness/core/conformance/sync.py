@@ -17,8 +17,8 @@ READINGS = 10  # the steps should take that many times as long as reading, or it
 TRIES = 3  # the fastest counts: other work on the host only ever adds
 # Share of the steps' time that may be left after the sync. A sync that waits leaves none; one that does not, all of it.
 LEFT_OVER = 0.2
-# How far the time of twice the steps may be from twice the time, relative to it.
-DOUBLED = 0.3
+# By how much the time of twice the steps may fall short of twice the time, relative to it. More is drift, which is another flag.
+SHORTFALL = 0.3
 
 
 class Timing(NamedTuple):
@@ -58,7 +58,7 @@ def prove(
     one = measure(1)
     timings = {1: one}
     for attempt in range(TRIES):
-        for steps in _counts(one):
+        for steps in _counts(one) if attempt == 0 else [1, *_counts(one)]:
             again = measure(steps)
             before = timings.get(steps, again)
             timings[steps] = Timing(min(again.synced, before.synced), min(again.reading, before.reading))
@@ -84,5 +84,5 @@ def _checks(timings: Dict[int, Timing]) -> List[Check]:
     grown = longest.synced / max(2 * half.synced, 1e-9)
     return [
         Check("time left after sync", max(0.0, left), LEFT_OVER, "%d steps" % most),
-        Check("time of twice the steps", abs(grown - 1), DOUBLED, "%d steps" % most),
+        Check("time that twice the steps do not take", max(0.0, 1 - grown), SHORTFALL, "%d steps" % most),
     ]
