@@ -36,6 +36,8 @@ def stage(adapter: Adapter) -> tuple[Path, str]:
         for name, content in contents.items():
             (partial / name).parent.mkdir(parents=True, exist_ok=True)
             (partial / name).write_bytes(content)
+        for path in (partial, *partial.rglob("*")):  # a container's user may be another than this one
+            path.chmod(0o755 if path.is_dir() else 0o644)
         try:
             partial.rename(target)
         except OSError:  # another process was first; its copy is the same

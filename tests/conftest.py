@@ -12,7 +12,6 @@ from harness.envs import provision
 from harness.envs.base import EnvFailed
 
 OWN_CACHE = os.environ.get("HARNESS_TEST_CACHE") or os.environ.get("HARNESS_CACHE")
-OWN_CONFIG = os.environ.get("HARNESS_CONFIG")
 
 
 @pytest.fixture(autouse=True)
@@ -25,12 +24,10 @@ def own_folders(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
 
-@pytest.fixture
-def own_places(monkeypatch):
-    """Where adapters run by the developer's own file, which tells how containers run on this host."""
-    with monkeypatch.context() as patched:
-        patched.setenv("HARNESS_CONFIG", OWN_CONFIG) if OWN_CONFIG else patched.delenv("HARNESS_CONFIG")
-        return config.load().places
+@pytest.fixture(scope="session")
+def own_places():
+    """Where adapters run by the developer's own file, which tells how containers run on this host. Read before a test's own is set."""
+    return config.load().places
 
 
 @pytest.fixture

@@ -83,10 +83,18 @@ class Project:
         self.save()
         return self
 
-    def add_adapter(self, name: str, lock: str = "", environment: dict[str, Any] | None = None, **manifest: Any) -> Adapter:
-        """Add a copy of the numpy fixture under another name; without ``environment`` it is a venv made from ``lock``."""
+    def add_adapter(
+        self, name: str, lock: str = "", environment: dict[str, Any] | None = None, containerfile: str | None = None, **manifest: Any
+    ) -> Adapter:
+        """Add a copy of the numpy fixture under another name.
+
+        Without ``environment`` it is a venv made from ``lock``, or a container made from ``lock`` and ``containerfile``.
+        """
         folder = self.folder / "adapters" / name
         shutil.copytree(NUMPY, folder, ignore=shutil.ignore_patterns("__pycache__"))
+        if containerfile is not None:
+            (folder / "Containerfile").write_text(containerfile, encoding="utf-8")
+            manifest["devices"] = {"cpu": {"lock": "locks/cpu.txt", "containerfile": "Containerfile"}}
         fields = {**load(NUMPY).manifest.model_dump(mode="json", exclude_none=True), "name": name, "title": name.title(), **manifest}
         write_toml(folder / "manifest.toml", fields)
         (folder / "locks" / "cpu.txt").write_text(lock, encoding="utf-8")

@@ -97,6 +97,11 @@ class TestShipped:
         ("devices", {"gpu": {"lock": "locks/cpu.txt"}}, "Input should be 'cpu' or 'cuda'"),
         ("devices", {"cpu": {"lcok": "x"}}, "DIR/manifest.toml: devices.cpu.lcok: 'lcok' is no field here. Did you mean 'lock'?"),
         ("devices", {"cpu": {"lock": "locks/no.txt"}}, "DIR/manifest.toml: devices.cpu.lock is 'locks/no.txt', which does not exist."),
+        (
+            "devices",
+            {"cpu": {"lock": "locks/cpu.txt", "containerfile": "Box"}},
+            "DIR/manifest.toml: devices.cpu.containerfile is 'Box', which does not exist.",
+        ),
         ("python", "3.11 or so", "DIR/manifest.toml: python is '3.11 or so': "),
         ("titel", "Mine", "DIR/manifest.toml: titel: 'titel' is no field here. Did you mean 'title'?"),
     ],

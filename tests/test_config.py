@@ -1,6 +1,7 @@
 """benchmarks.toml: what is wrong in it is told with file, field, value and what is allowed."""
 
 import copy
+import sys
 from pathlib import Path
 
 import pytest
@@ -138,6 +139,66 @@ def test_a_file_that_is_not_there():
 def test_a_file_that_cannot_be_read(tmp_path):
     with pytest.raises(UserError, match=r"cannot be read: Is a directory"):
         toml.load(tmp_path, config.Config)
+
+
+class TestTheUsersFile:
+    """Facts of a host stand in a file of the user's; what benchmarks.toml says is stronger."""
+
+    @pytest.fixture
+    def user(self, tmp_path, monkeypatch):
+        path = tmp_path / "home" / "config.toml"
+        path.parent.mkdir()
+        monkeypatch.setenv("HARNESS_CONFIG", str(path))
+        return lambda **document: write_toml(path, {"version": 1, **document})
+
+    def test_both_are_heard(self, tmp_path, user):
+        user(
+            containers={"engine": "docker", "engine_flags": ["--debug"], "memory": "2g"},
+            environments={"numpy": {"kind": "venv"}, "other": {"kind": "container", "image": "vendor/x:1"}},
+        )
+        places = load(tmp_path, {**VALID, "containers": {"memory": "8g", "engine_flags": []}}).places
+        assert places.containers == config.Containers(engine="docker", engine_flags=(), memory="8g")
+        assert places.environments["numpy"].kind == "interpreter", "that of benchmarks.toml, whole"
+        assert places.environments["other"].image == "vendor/x:1"
+
+    def test_it_may_name_adapters_that_are_not_here(self, project, user):
+        user(environments={"elsewhere": {"kind": "venv"}})
+        assert project.run("run", "--dry-run").code == 0
+
+    def test_the_command_line_is_stronger_still(self, project, user):
+        user(environments={"numpy": {"kind": "interpreter", "python": "/no/python"}})
+        project.document["environments"] = {}
+        project.save()
+        assert project.run("run").code == 1
+        assert project.run("run", "--python", f"numpy={sys.executable}").code == 0
+
+    @pytest.mark.parametrize(
+        ("document", "message"),
+        [
+            ({"suites": {}}, "config.toml: suites: 'suites' is no field here. There are: containers, environments, version."),
+            ({"version": 2}, "config.toml: version is 2: Input should be 1."),
+            ({"containers": {"engine": 1}}, "config.toml: containers.engine is 1: Input should be a valid string."),
+            ({"environments": {"x": {"kind": "interpreter"}}}, "config.toml: environments.x is "),
+        ],
+    )
+    def test_what_is_wrong_is_named(self, tmp_path, user, document, message):
+        user(**document)
+        with pytest.raises(UserError) as caught:
+            load(tmp_path, VALID)
+        assert message in str(caught.value)
+
+    def test_one_that_is_named_must_be_there(self, tmp_path, monkeypatch):
+        monkeypatch.setenv("HARNESS_CONFIG", "/no/config.toml")
+        with pytest.raises(UserError, match=r"HARNESS_CONFIG is '/no/config.toml': there is no such file."):
+            load(tmp_path, VALID)
+
+    def test_by_default_it_is_in_the_users_folder(self, tmp_path, monkeypatch):
+        monkeypatch.delenv("HARNESS_CONFIG")
+        monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+        assert load(tmp_path, VALID).places.containers == config.Containers(), "there need not be one"
+        (tmp_path / "config" / "framework-harness").mkdir(parents=True)
+        write_toml(tmp_path / "config" / "framework-harness" / "config.toml", {"version": 1, "containers": {"engine": "docker"}})
+        assert load(tmp_path, VALID).places.containers.engine == "docker"
 
 
 JUNK = st.one_of(

@@ -15,6 +15,7 @@ HOST = sorted(set((ROOT / "harness").rglob("*.py")) - set(CORE))
 ADAPTERS = sorted((ROOT / "adapters").glob("*/harness_*/*.py"))
 FRAMEWORKS = {
     "harness_chainer": {"chainer"},
+    "harness_cntk": {"cntk"},
     "harness_mxnet": {"mxnet"},
     "harness_paddlepaddle": {"paddle"},
     "harness_pytorch": {"torch"},

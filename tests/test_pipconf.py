@@ -1,4 +1,4 @@
-"""The user's pip configuration, told to uv."""
+"""The user's pip configuration, told to uv and to a build in a container."""
 
 import os
 
@@ -103,3 +103,39 @@ def test_variables_are_read_without_pip(monkeypatch):
     monkeypatch.setattr("sys.executable", "/bin/false")
     monkeypatch.setenv("PIP_FIND_LINKS", "/wheels")
     assert pipconf.read()["find-links"] == "/wheels"
+
+
+class TestForImage:
+    def test_what_a_build_needs_and_no_more(self):
+        settings = {
+            "index-url": "https://index/simple",
+            "no-index": "0",
+            "cache-dir": "/home/me/cache",
+            "target": "/elsewhere",
+            "user": "true",
+        }
+        assert pipconf.for_image(settings, mounts=True) == ("[global]\nindex-url = https://index/simple\nno-index = 0\n", [])
+
+    def test_lists(self):
+        text, _ = pipconf.for_image({"extra-index-url": "\nhttps://one\nhttps://two", "trusted-host": "a b"}, mounts=True)
+        assert text == "[global]\nextra-index-url = https://one\n    https://two\ntrusted-host = a\n    b\n"
+
+    def test_local_places_are_mounted_where_that_can_be(self, tmp_path):
+        (tmp_path / "own.pem").write_text("")
+        settings = {"cert": f"{tmp_path}/own.pem", "find-links": f"{tmp_path.as_uri()} https://links/", "constraint": "/no/such/file"}
+        text, places = pipconf.for_image(settings, mounts=True)
+        assert text == f"[global]\ncert = {tmp_path}/own.pem\nfind-links = {tmp_path}\n    https://links/\n"
+        assert places == [f"{tmp_path}/own.pem", str(tmp_path)]
+        assert pipconf.for_image(settings, mounts=False) == ("[global]\nfind-links = https://links/\n", [])
+
+    def test_a_local_index_is_left_out(self, tmp_path):
+        """Its pages link to files anywhere on the host, which the build would not find."""
+        settings = {"index-url": tmp_path.as_uri(), "extra-index-url": f"{tmp_path} https://extra/"}
+        assert pipconf.for_image(settings, mounts=True) == ("[global]\nextra-index-url = https://extra/\n", [])
+
+    def test_pip_reads_it(self, monkeypatch, tmp_path):
+        settings = {"find-links": f"{tmp_path} https://links/%20x", "default-timeout": "180"}
+        (tmp_path / "pip.conf").write_text(pipconf.for_image(settings, mounts=True).text)
+        monkeypatch.setenv("PIP_CONFIG_FILE", str(tmp_path / "pip.conf"))
+        read = pipconf.read()
+        assert read["find-links"].split() == [str(tmp_path), "https://links/%20x"] and read["default-timeout"] == "180"

@@ -1,6 +1,7 @@
 """The folder that a worker imports from."""
 
 import json
+import os
 import subprocess
 import sys
 
@@ -44,6 +45,17 @@ def test_nothing_of_the_host_is_inside(adapter):
     files = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
     assert {"__main__.py", "harness/__init__.py", "harness/core/worker.py", "harness_numpy/adapter.py"} <= files
     assert not {f for f in files if not f.startswith(("harness/core/", "harness_numpy/"))} - {"__main__.py", "harness/__init__.py"}
+
+
+def test_every_user_can_read_it(adapter):
+    """In a container the worker may be another user, and one without the right to read everything."""
+    before = os.umask(0o077)
+    try:
+        folder, _ = staging.stage(adapter)
+    finally:
+        os.umask(before)
+    modes = {(path.is_dir(), path.stat().st_mode & 0o777) for path in (folder, *folder.rglob("*"))}
+    assert modes == {(True, 0o755), (False, 0o644)}
 
 
 def test_nothing_half_made_is_left(adapter):

@@ -1,1 +1,1 @@
-"""Where an adapter's worker runs: a virtual environment made by the harness, or an interpreter that the user names."""
+"""Where an adapter's worker runs: a virtual environment or a container made by the harness, or an interpreter or image of the user's."""

@@ -192,18 +192,16 @@ def owner(pid: int) -> str:
 
 def reap(engine: Engine) -> None:
     """Remove what killed runs on this host left: their paused containers hold memory and could not see the end."""
+    here = owner(os.getpid()).rsplit("/", 2)[0]
     for name in engine.ask("ps", "--all", "--filter", f"label={OWNER}", "--format", "{{.Names}}").splitlines():
         with contextlib.suppress(EnvFailed):  # gone meanwhile
-            host, namespace, pid, _ = (label := engine.ask("inspect", "--format", f'{{{{index .Config.Labels "{OWNER}"}}}}', name)).split(
-                "/"
-            )
-            here = f"{host}/{namespace}" == owner(os.getpid()).rpartition("/")[0].rpartition("/")[0]
-            if here and not _is_alive(int(pid), label):
+            label = engine.ask("inspect", "--format", f'{{{{index .Config.Labels "{OWNER}"}}}}', name)
+            if label.startswith(here + "/") and not _is_alive(label):
                 remove(engine, name)
 
 
-def _is_alive(pid: int, label: str) -> bool:
+def _is_alive(label: str) -> bool:
     try:
-        return owner(pid) == label
+        return owner(int(label.split("/")[-2])) == label
     except OSError:
         return False

@@ -2,17 +2,18 @@
 
 import json
 import threading
-from typing import Any, Dict, List, Set, Tuple
+from typing import Any, Dict, Iterator, List, Set, Tuple
 
 import mxnet as mx
 import numpy as np
 
-from harness.core import BuildRequest, Graph, Unsupported, hookimpl
-from harness_mxnet import lower
+from harness.core import BuildRequest, Graph, TensorSpec, Unsupported, hookimpl
+from harness_mxnet import DTYPES, lower, optimizer, sequence
+from harness_mxnet.symbols import Setting
 
 Arrays = Dict[str, np.ndarray]
-Parameters = Dict[str, Any]  # Gluon's, by neutral name
-DTYPES = {"fp64": "float64", "fp32": "float32"}
+Names = Tuple[str, ...]
+Parameters = Dict[Names, Any]  # Gluon's, by the neutral parameters that they hold one after the other
 FLAGS: Dict[str, Dict[str, bool]] = {"static": {"static_alloc": True, "static_shape": True}, "hybrid": {}}
 ONEDNN = "MKLDNN"  # MXNet's name of it, both as a feature of the build and as the backend that fuses subgraphs
 
@@ -20,15 +21,21 @@ ONEDNN = "MKLDNN"  # MXNet's name of it, both as a feature of the build and as t
 class Session:
     """A hybridized block, its trainer where it trains, and what the last step returned."""
 
-    def __init__(self, block: Any, params: Parameters, outputs: Tuple[str, ...], request: BuildRequest) -> None:
+    def __init__(self, block: Any, params: Parameters, graph: Graph, request: BuildRequest) -> None:
         self.block = block
         self.params = params
-        self.outputs = outputs
+        self.shapes = {name: spec.shape for name, spec in graph.params.items()}
+        self.tables = [tuple(node.params.values()) for node in graph.nodes if node.op == "embedding"]
+        self.outputs = graph.outputs
+        self.steps_first = {spec.name for spec in graph.inputs if sequence.steps_first(spec)}
+        self.steps_first |= {name for name in graph.outputs if len(graph.shapes[name]) == 2}
         self.device = request.device
         self.context = context_of(request.device)
         self.dtype = DTYPES[request.precision]
         self.library = library_of(self.context, self.dtype)
         self.trainer: Any = None
+        self.clip_norm = 0.0
+        self.grads: List[Any] = []
         self.result: Any = None
         self.batch = 0
 
@@ -61,29 +68,46 @@ def threads_in_effect() -> Set[int]:
 
 
 def lower_graph(graph: Graph, weights: Arrays, request: BuildRequest) -> Tuple[Any, Parameters]:
-    """Return the block and its parameters by neutral name."""
+    """Return the block and its parameters."""
     dtype = DTYPES[request.precision]
-    inputs = [mx.sym.var(spec.name, dtype="int32" if spec.kind == "index" else dtype) for spec in graph.inputs]
+    inputs = [mx.sym.var(spec.name, dtype=dtype if spec.kind == "float" else "int32") for spec in graph.inputs]
     values = dict(zip((spec.name for spec in graph.inputs), inputs))
+    variables: Dict[Names, Any] = {}
+    setting = Setting(request.mode == "train", request.batch, dtype, graph.shapes)
     for node in graph.nodes:
         function = getattr(lower, node.op, None)
         if function is None:
             raise Unsupported(node.op, "the MXNet adapter has no lowering for it")
-        params = {role: mx.sym.var(name, dtype=dtype) for role, name in node.params.items()}
-        values[node.name] = function(node, [values[name] for name in node.inputs], params, request.mode == "train")
+        packs = sequence.packs(node)
+        for names in packs.values():
+            variables.setdefault(names, mx.sym.var("+".join(names), dtype=dtype))  # tied nodes share one
+        params = {role: variables[names] for role, names in packs.items()}
+        values[node.name] = function(node, [values[name] for name in node.inputs], params, setting)
     names = graph.outputs + ((graph.loss,) if graph.loss else ())
     block = mx.gluon.SymbolBlock([values[name] for name in names], inputs)
-    params = dict(block.collect_params().items())
+    owned = block.collect_params()
+    params = {names: owned["+".join(names)] for names in variables}
     load(params, weights, request)
     return block, params
 
 
 def load(params: Parameters, weights: Arrays, request: BuildRequest) -> None:
     """Create the parameters on the device and copy the weights in."""
-    for name, param in params.items():
-        param.shape = weights[name].shape
+    for names, param in params.items():
+        array = weights[names[0]] if len(names) == 1 else np.concatenate([weights[name].ravel() for name in names])
+        param.shape = array.shape
         param.initialize(mx.init.Zero(), ctx=context_of(request.device))
-        param.set_data(weights[name])
+        param.set_data(array)
+
+
+def unpack(params: Parameters, shapes: Dict[str, Tuple[int, ...]]) -> Iterator[Tuple[str, np.ndarray]]:
+    """Yield every neutral parameter."""
+    for names, param in params.items():
+        flat, start = param.data().asnumpy().ravel(), 0
+        for name in names:
+            size = int(np.prod(shapes[name]))
+            yield name, flat[start : start + size].reshape(shapes[name])
+            start += size
 
 
 def check_threads(threads: int) -> None:
@@ -98,22 +122,26 @@ def prepare(block: Any, params: Parameters, graph: Graph, request: BuildRequest)
     if request.variant not in FLAGS:
         raise Unsupported("variant", "MXNet has static and hybrid, not '%s'" % request.variant)
     check_threads(request.threads)
-    session = Session(block, params, graph.outputs, request)
+    session = Session(block, params, graph, request)
     flags = FLAGS[request.variant]
     if request.mode == "train":
         block.hybridize(**flags)
-        lr, momentum = request.optimizer
-        settings = {"learning_rate": lr, "momentum": momentum, "wd": 0.0}
-        session.trainer = mx.gluon.Trainer(block.collect_params(), "sgd", settings)
+        session.trainer = mx.gluon.Trainer(block.collect_params(), optimizer.updater(request.optimizer))
+        session.clip_norm = request.optimizer.clip_norm
+        session.grads = [param.grad().reshape(-1) for param in params.values() if param.grad_req != "null"]
         return session
     for param in params.values():
         param.grad_req = "null"
     if session.library == "oneDNN":
-        samples = [mx.nd.zeros((request.batch,) + spec.shape, dtype=session.dtype) for spec in graph.inputs]
+        samples = stage_batch(session, {spec.name: sample(spec, request.batch) for spec in graph.inputs})
         block.optimize_for(*samples, backend=ONEDNN, **flags)  # folds batch norm, ReLU and sums into the convolutions
     else:
         block.hybridize(**flags)
     return session
+
+
+def sample(spec: TensorSpec, batch: int) -> np.ndarray:
+    return np.ones((batch,) + spec.shape, "float32" if spec.kind == "float" else "int32")
 
 
 def fused_subgraphs(block: Any) -> int:
@@ -137,10 +165,12 @@ def build_model(graph: Graph, weights: Arrays, request: BuildRequest) -> Session
 @hookimpl
 def stage_batch(session: Session, arrays: Arrays) -> List[Any]:
     staged = []
-    for array in arrays.values():
+    for name, array in arrays.items():
         dtype = session.dtype if array.dtype.kind == "f" else "int32"
+        session.batch = len(array)
+        if name in session.steps_first:
+            array = array.swapaxes(0, 1)
         staged.append(mx.nd.array(array, ctx=session.context, dtype=dtype))
-    session.batch = len(staged[0])
     return staged
 
 
@@ -149,6 +179,8 @@ def train_step(session: Session, batch: List[Any]) -> None:
     with mx.autograd.record():
         session.result = session.block(*batch)
     session.result[-1].backward()
+    if session.clip_norm:
+        optimizer.clip(session.grads, session.clip_norm)
     session.trainer.step(1)  # the loss is a mean already
 
 
@@ -168,22 +200,23 @@ def read_results(session: Session) -> Dict[str, Any]:
     arrays = [array.asnumpy() for array in result]
     loss = None if session.trainer is None else float(arrays[-1])
     mx.nd.waitall()  # otherwise running statistics may be read before they are written
-    weights = {name: param.data().asnumpy() for name, param in session.params.items()}
-    return {"outputs": dict(zip(session.outputs, arrays)), "loss": loss, "weights": weights}
+    weights = dict(unpack(session.params, session.shapes))
+    outputs = {name: array.swapaxes(0, 1) if name in session.steps_first else array for name, array in zip(session.outputs, arrays)}
+    return {"outputs": outputs, "loss": loss, "weights": weights}
 
 
 @hookimpl
 def describe(session: Session) -> Dict[str, Any]:
     array = next(iter(session.params.values())).data()
     precisions = {dtype: name for name, dtype in DTYPES.items()}
-    return {
+    ledger = {
         "framework": "MXNet",
         "version": mx.__version__,
         "device": session.device if array.context == session.context else str(array.context),
         "precision": precisions[np.dtype(array.dtype).name],
         "batch": session.batch,
         "threads": max(threads_in_effect()),
-        "layout": "channels first",
+        "layout": "steps first" if session.steps_first else "channels first",
         "execution": execution(session.block),
         "fused_subgraphs": fused_subgraphs(session.block),
         "tf32": mx.util.getenv("NVIDIA_TF32_OVERRIDE") != "0",
@@ -191,6 +224,10 @@ def describe(session: Session) -> Dict[str, Any]:
         "async_steps": mx.util.getenv("MXNET_ENGINE_TYPE") != "NaiveEngine",
         "running_var": "biased",
     }
+    if session.tables and session.trainer:
+        stypes = {session.params[names].grad().stype for names in session.tables}
+        ledger["embedding_gradient"] = "dense" if stypes == {"default"} else "sparse"
+    return ledger
 
 
 @hookimpl

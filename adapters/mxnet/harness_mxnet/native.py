@@ -6,7 +6,8 @@ import numpy as np
 from mxnet.gluon import HybridBlock, loss, nn
 
 from harness.core import BuildRequest, Graph, Unsupported
-from harness_mxnet.adapter import DTYPES, Session, load, prepare
+from harness_mxnet import DTYPES
+from harness_mxnet.adapter import Session, load, prepare
 
 # Gluon's names of a layer's tensors by the role of the neutral parameter.
 TENSORS = {"weight": "weight", "bias": "bias", "gamma": "gamma", "beta": "beta", "mean": "running_mean", "var": "running_var"}
@@ -87,6 +88,6 @@ def build_native(graph: Graph, weights: Dict[str, np.ndarray], request: BuildReq
     tensors = model._collect_params_with_prefix()
     params = {}
     for name, spec in graph.params.items():
-        params[name] = tensors["%s.%s" % (name.rpartition(".")[0], TENSORS[spec.role])]
+        params[name,] = tensors["%s.%s" % (name.rpartition(".")[0], TENSORS[spec.role])]
     load(params, weights, request)
     return prepare(WithLoss(model) if request.mode == "train" else model, params, graph, request)
