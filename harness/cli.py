@@ -61,6 +61,8 @@ def _choice_options(command: Callable[..., Any]) -> Callable[..., Any]:
         ("precision", "For example fp32."),
         ("variant", "ADAPTER=VARIANT, for example pytorch=compile."),
     )
+    command = click.option("--baseline", metavar="ADAPTER", help="Take ratios to this framework.")(command)
+    command = click.option("--aa", is_flag=True, help="Measure the baseline twice: what differs from itself shows the noise.")(command)
     command = click.option("--batch", type=click.IntRange(min=1), help="Samples a step, for every model.")(command)
     command = click.option("--python", "pythons", multiple=True, metavar="ADAPTER=PATH", help="Use this interpreter, install nothing.")(
         command
@@ -128,6 +130,30 @@ def run(context: click.Context, /, dry_run: bool, **choices: Any) -> None:
     context.exit(execute(plan.name, plan.suite, plan.adapters, plan.places, plan.cells, ["harness", *sys.argv[1:]]))
 
 
+@main.command(epilog=EPILOG)
+@click.argument("rivals", nargs=-1, required=True, metavar="ADAPTER[=VARIANT]...")
+@click.option("--model", "models", multiple=True, required=True, help="Compare on this model. May be given several times.")
+@click.option("--mode", "modes", multiple=True, help="train or infer. [default: both]")
+@click.option("--device", "devices", multiple=True, help="cpu, cuda or cuda:N. [default: cpu]")
+@click.option("--batch", type=click.IntRange(min=1), help="Samples a step.")
+@click.option("--aa", is_flag=True, help="Measure the first one twice: what differs from itself shows the noise.")
+@_config_option
+@click.pass_context
+def compare(context: click.Context, /, rivals: tuple[str, ...], **choices: Any) -> None:
+    """Measure two or more frameworks, or variants of one, head to head: ratios with intervals and verdicts.
+
+    The default suite says how long. The first one named is the baseline; name one alone, and it is compared with itself.
+    """
+    named = [text.partition("=")[::2] for text in rivals]
+    adapters = tuple(dict.fromkeys(name for name, _ in named))
+    choices["aa"] = choices["aa"] or len(set(named)) == 1
+    variants = tuple(f"{name}={variant}" for name, variant in dict.fromkeys(named) if variant)
+    plan = Plan(suite=None, pythons=(), adapters=adapters, variants=variants, baseline=adapters[0], **choices)
+    from harness.execute import execute
+
+    context.exit(execute(plan.name, plan.suite, plan.adapters, plan.places, plan.cells, ["harness", *sys.argv[1:]]))
+
+
 def _print_plan(plan: Plan) -> None:
     for item in plan.cells:
         click.echo(item.cell.key + (f"  N/A: {item.reason}" if item.reason else ""))
@@ -181,14 +207,14 @@ def show(run: str, as_markdown: bool, details: bool) -> None:
     """Print the tables of RUN again, from its files: a folder, a run's name, or "last"."""
     from harness import results
     from harness.report import terminal
+    from harness.report.head_to_head import all_tables
     from harness.report.markdown import markdown
-    from harness.report.tables import tables
 
     loaded = results.load(results.find(run))
     if loaded.torn:
         click.echo("The last event was cut off and is left out.", err=True)
     console = terminal.console()
-    for table in tables(loaded):
+    for table in all_tables(loaded):
         if as_markdown:
             click.echo(markdown(table))
         else:

@@ -46,12 +46,26 @@ class Measure(_Table):
 
     warmup_seconds: float = pydantic.Field(2.0, ge=0, description="least time of steps before timing, the first step apart")
     warmup_steps: Positive = pydantic.Field(3, description="least number of those steps")
-    blocks: int = pydantic.Field(10, ge=2, strict=True, description="timed blocks per cell")
+    blocks: int = pydantic.Field(10, ge=2, strict=True, description="least number of timed blocks of each worker of a cell")
+    most_blocks: int = pydantic.Field(
+        40, ge=2, strict=True, description="where the rate is not precise enough after them, go on up to this number"
+    )
+    target: float = pydantic.Field(0.01, gt=0, description="precise enough: half the 95 % interval of the rate, relative to it")
     block_seconds: float = pydantic.Field(1.0, gt=0, description="length that a block aims at")
-    cell_seconds: float = pydantic.Field(120.0, gt=0, description="budget for timed blocks: slow cells get fewer, at least three")
+    cell_seconds: float = pydantic.Field(
+        120.0, gt=0, description="budget for a worker's timed blocks: slow cells get fewer, at least three"
+    )
+    processes: Positive = pydantic.Field(
+        1, description="workers that a cell gets, one after the other: what differs between processes shows"
+    )
+    margin: float = pydantic.Field(0.01, gt=0, description="frameworks whose ratio is certainly closer to 1 than this are 'same'")
     unstable_above: float = pydantic.Field(
         0.10, gt=0, description="relative standard deviation over blocks above which a cell is 'unstable'; 10 % is what pyperf warns at"
     )
+
+    @property
+    def most(self) -> int:
+        return max(self.blocks, self.most_blocks)
 
 
 class Suite(_Table):
@@ -71,6 +85,8 @@ class Suite(_Table):
     )
     threads: Positive | None = pydantic.Field(None, description="CPU threads granted; all that the harness may use otherwise")
     seed: int = pydantic.Field(1, ge=0, strict=True)
+    baseline: str | None = pydantic.Field(None, description="adapter that ratios are taken to; the first of the list otherwise")
+    aa: bool = pydantic.Field(False, description="measure the baseline a second time under another name: their ratio must be 1")
     measure: Measure = Measure()
 
 

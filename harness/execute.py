@@ -17,8 +17,8 @@ from harness.envs.provision import Need, Outcome
 from harness.errors import UserError
 from harness.matrix import Planned
 from harness.report import terminal
+from harness.report.head_to_head import all_tables
 from harness.report.markdown import markdown
-from harness.report.tables import tables
 from harness.runner import Runner
 from harness.statuses import Status
 
@@ -76,7 +76,7 @@ def execute(name: str, suite: Suite, adapters: dict[str, Adapter], places: Place
 
 def report(run: results.Run) -> None:
     """Print the tables of ``run`` and write them beside its events as Markdown."""
-    drawn = tables(run)
+    drawn = all_tables(run)
     (run.folder / "tables.md").write_text("\n".join(map(markdown, drawn)), encoding="utf-8")
     for table in drawn:
         terminal.console().print(terminal.render(table))

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 import pydantic
 
 from harness.adapters import Adapter, Gap
-from harness.config import EnvironmentSpec, Measure, Suite
+from harness.config import EnvironmentSpec, Suite
 from harness.core.errors import GeometryError
 from harness.core.graph import Graph
 from harness.core.models import MODELS
@@ -26,11 +26,19 @@ class Cell(pydantic.BaseModel):
     variant: str
     batch: int
     size: int
+    copy_number: int = 1  # 2 for the baseline's second appearance in an A/A comparison
+
+    @property
+    def name(self) -> str:
+        """Who runs: adapter and variant, and which of two alike."""
+        return f"{self.adapter} {self.variant}" + (f" #{self.copy_number}" if self.copy_number > 1 else "")
 
     @property
     def key(self) -> str:
         """The cell's name in events and messages."""
-        return f"{self.model}/{self.mode}/{self.device}/{self.precision}/b{self.batch}/s{self.size}/{self.adapter}/{self.variant}"
+        return f"{self.model}/{self.mode}/{self.device}/{self.precision}/b{self.batch}/s{self.size}/{self.adapter}/{self.variant}" + (
+            f"/{self.copy_number}" if self.copy_number > 1 else ""
+        )
 
     @property
     def group(self) -> tuple[str, str, str, str, int, int]:
@@ -60,6 +68,8 @@ class Filters(pydantic.BaseModel):
     devices: tuple[str, ...] = ()
     precisions: tuple[str, ...] = ()
     variants: tuple[str, ...] = ()  # "adapter=variant"
+    baseline: str | None = None
+    aa: bool = False
     batch: int | None = None
 
 
@@ -70,6 +80,10 @@ def narrow(suite: Suite, filters: Filters, adapters: dict[str, Adapter]) -> Suit
     }
     if filters.batch is not None:
         changes |= {"batch": filters.batch, "batches": {}}
+    if filters.baseline is not None:
+        changes["baseline"] = filters.baseline
+    if filters.aa:
+        changes["aa"] = True
     if filters.variants:
         variants: dict[str, tuple[str, ...]] = {}
         for text in filters.variants:
@@ -87,6 +101,8 @@ def _check_names(suite: Suite, adapters: dict[str, Adapter]) -> None:
     for name in (*suite.adapters, *suite.variants):
         if name not in adapters:
             raise UserError(unknown("adapter", name, adapters))
+    if suite.baseline is not None and suite.baseline not in suite.adapters:
+        raise UserError(unknown("adapter of this run, so ratios cannot be taken to it", suite.baseline, suite.adapters))
     for name in (*suite.models, *suite.batches):
         if name not in MODELS:
             raise UserError(unknown("model", name, MODELS))
@@ -112,21 +128,30 @@ def plan(
         for precision in suite.precisions:
             for model in suite.models:
                 for mode in suite.modes:
-                    for name in suite.adapters:
-                        for variant in suite.variants.get(name, adapters[name].manifest.variants[:1]):
-                            cell = Cell(
-                                adapter=name,
-                                model=model,
-                                mode=mode,
-                                device=device,
-                                precision=precision,
-                                variant=variant,
-                                batch=suite.batches.get(model, suite.batch),
-                                size=_size(model, suite),
-                            )
-                            reason = why_not(cell, adapters[name]) or device_missing(device)
-                            planned.append(Planned(cell=cell, reason=reason or engine_missing(adapters[name], cell.device_kind)))
+                    for name, variant, copy_number in _rivals(suite, adapters):
+                        cell = Cell(
+                            adapter=name,
+                            model=model,
+                            mode=mode,
+                            device=device,
+                            precision=precision,
+                            variant=variant,
+                            batch=suite.batches.get(model, suite.batch),
+                            size=_size(model, suite),
+                            copy_number=copy_number,
+                        )
+                        reason = why_not(cell, adapters[name]) or device_missing(device)
+                        planned.append(Planned(cell=cell, reason=reason or engine_missing(adapters[name], cell.device_kind)))
     return planned
+
+
+def _rivals(suite: Suite, adapters: dict[str, Adapter]) -> list[tuple[str, str, int]]:
+    """Adapter and variant of every row, and 2 for the baseline's second row, which comes last: farthest from the first."""
+    rivals = [(name, variant, 1) for name in suite.adapters for variant in suite.variants.get(name, adapters[name].manifest.variants[:1])]
+    if suite.aa:
+        base = suite.baseline or suite.adapters[0]
+        rivals.append(next((name, variant, 2) for name, variant, _ in rivals if name == base))
+    return rivals
 
 
 def _size(model: str, suite: Suite) -> int:
@@ -182,8 +207,3 @@ def engine_missing(specs: dict[str, EnvironmentSpec], why: str | None) -> Callab
         return f"{adapter.manifest.title} runs in a container and {why}" if contained and why else None
 
     return reason
-
-
-def blocks_within(measure: Measure, block_seconds: float) -> int:
-    """How many blocks of that length the cell's budget holds: all, or fewer, but at least three."""
-    return max(min(3, measure.blocks), min(measure.blocks, int(measure.cell_seconds / block_seconds)))

@@ -7,11 +7,11 @@ import json
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pydantic
 
-from harness import __version__, checks, paths
+from harness import __version__, checks, flags, paths
 from harness.config import Measure, Suite
 from harness.errors import UserError
 from harness.matrix import Cell
@@ -32,13 +32,24 @@ class Check(pydantic.BaseModel):
     passed: bool
 
 
+class Block(NamedTuple):
+    """One timed block: in which process and round it ran, its rate, and how many cores others used meanwhile."""
+
+    process: int
+    round: int
+    rate: float
+    others: float | None
+
+
 class CellResult(pydantic.BaseModel):
-    """What the events say about one cell."""
+    """What the events say about one cell. ``flags`` are blemishes that a reader should know, with their numbers."""
 
     cell: Cell
     status: Status
     reason: str = ""
     rate: Rate | None = None
+    blocks: tuple[Block, ...] = ()
+    flags: tuple[str, ...] = ()
     checks: tuple[Check, ...] = ()
     ledger: dict[str, Any] = {}
     first_step_seconds: float | None = None
@@ -164,11 +175,11 @@ def load(folder: Path) -> Run:
                 raise UserError(f"{folder / 'events.jsonl'}:{event['line']}: cell '{event['cell']}' was never planned.")
             seen[event["cell"]].append(event)
         torn = torn or event["event"] == "torn"
-    results = tuple(summarise(cell, seen[key], suite.measure) for key, cell in cells.items())
+    results = tuple(summarise(cell, seen[key], suite.measure, fields["threads"]) for key, cell in cells.items())
     return Run(folder=folder, suite=suite, cells=results, torn=torn, **fields)
 
 
-def summarise(cell: Cell, events: list[dict[str, Any]], measure: Measure) -> CellResult:
+def summarise(cell: Cell, events: list[dict[str, Any]], measure: Measure, threads: int) -> CellResult:
     """Return what ``events`` say about ``cell``, judged by ``checks``."""
     by_kind = {event["event"]: event for event in events}
     compared = [Check.model_validate(check) for event in events for check in event.get("checks", ())]
@@ -190,7 +201,21 @@ def summarise(cell: Cell, events: list[dict[str, Any]], measure: Measure) -> Cel
     if status is not Status.OK:
         return result.model_copy(update={"status": status, "reason": reason})
     steps, seconds = [event["steps"] for event in timed], [event["seconds"] for event in timed]
-    speed = rate(steps, seconds, built.get("work", cell.batch))
+    work = built.get("work", cell.batch)
+    speed = rate(steps, seconds, work)
+    blocks = tuple(
+        Block(event.get("process", 0), event.get("round", number), event["steps"] * work / event["seconds"], event.get("others"))
+        for number, event in enumerate(timed)
+    )
     status, reason = checks.judge(compared, speed, bool(by_kind["finished"]["finite"]), measure)
     cpu = sum(event["cpu_seconds"] for event in timed) / sum(seconds)
-    return result.model_copy(update={"status": status, "reason": reason, "rate": speed, "cpu_per_wall": cpu})
+    facts = flags.Facts(
+        blocks,
+        cpu,
+        threads,
+        [event for event in events if event["event"] in ("built", "finished")],
+        min(s / n for s, n in zip(seconds, steps, strict=True)),
+    )
+    return result.model_copy(
+        update={"status": status, "reason": reason, "rate": speed, "cpu_per_wall": cpu, "blocks": blocks, "flags": flags.raised(facts)}
+    )

@@ -18,7 +18,7 @@ from harness.matrix import Cell
 
 ROOT = Path(__file__).resolve().parent.parent
 NUMPY = ROOT / "tests" / "fixtures" / "adapters" / "numpy"
-QUICK = {"warmup_seconds": 0, "warmup_steps": 1, "blocks": 3, "block_seconds": 0.001, "unstable_above": 1000}
+QUICK = {"warmup_seconds": 0, "warmup_steps": 1, "blocks": 3, "most_blocks": 3, "block_seconds": 0.001, "unstable_above": 1000}
 CELL = {"model": "mobilenet", "mode": "infer", "device": "cpu", "precision": "fp32", "batch": 2, "size": 32}
 
 

@@ -5,7 +5,7 @@ from helpers import CELL, NUMPY, suite
 
 from harness import adapters, matrix
 from harness.adapters import Gap
-from harness.config import Measure, Suite
+from harness.config import Suite
 from harness.errors import UserError
 from harness.matrix import Cell, Filters
 
@@ -132,13 +132,12 @@ def test_a_gap_by_op_looks_at_what_the_mode_needs(known):
     assert reason(known, gaps=gaps, mode="infer") is None
 
 
-@pytest.mark.parametrize(
-    ("budget", "block", "blocks"),
-    [(120, 1.0, 10), (5, 1.0, 5), (5, 100.0, 3), (0.1, 1.0, 3), (1e9, 1e-6, 10)],
-)
-def test_blocks_within(budget, block, blocks):
-    assert matrix.blocks_within(Measure(cell_seconds=budget), block) == blocks
+def test_the_baseline_comes_twice_where_its_noise_is_wanted(known):
+    cells = [item.cell for item in planned(wanted(adapters=["numpy", "other"], aa=True, baseline="other"), known)]
+    assert [(cell.name, cell.copy_number) for cell in cells] == [("numpy honest", 1), ("other eager", 1), ("other eager #2", 2)]
+    assert len({cell.key for cell in cells}) == 3 and len({cell.group for cell in cells}) == 1
 
 
-def test_two_blocks_asked_are_two_blocks():
-    assert matrix.blocks_within(Measure(blocks=2, cell_seconds=1), 100.0) == 2
+def test_a_baseline_must_be_measured(known):
+    with pytest.raises(UserError, match="'other' is no adapter of this run"):
+        matrix.narrow(wanted(), Filters(baseline="other"), known)

@@ -9,7 +9,7 @@ import psutil
 import pytest
 from helpers import wait_until
 
-from harness import results, runner
+from harness import results, rival
 from harness.errors import UserError
 
 # Variant: the status that the cell must end with, and what the reason must say.
@@ -76,7 +76,7 @@ def test_a_fast_wrong_answer_is_not_ranked(project):
 
 
 def test_a_hang_ends_at_its_limit(project, monkeypatch):
-    monkeypatch.setitem(runner.LIMITS, "parity", 5.0)
+    monkeypatch.setitem(rival.LIMITS, "parity", 5.0)
     monkeypatch.setattr("harness.envs.process.GRACE", 0.5)
     project.configure(variants={"numpy": ["hangs", "honest"]}).run("run")
     endings = project.endings()
@@ -114,13 +114,13 @@ def test_idle_rivals_are_stopped(project, monkeypatch):
     def stopped(process):
         return process.status() == psutil.STATUS_STOPPED
 
-    def watched(rival, steps, label, block=runner.Rival.block):
+    def watched(rival, steps, label, block=rival.Rival.block):
         others = [worker for worker in project.workers() if worker.pid != rival.worker._process.pid]
         wait_until(lambda: all(stopped(worker) for worker in others), 1)  # a stop takes effect when the process is next scheduled
         states.append([(stopped(worker), stopped(psutil.Process(rival.worker._process.pid))) for worker in others])
         return block(rival, steps, label)
 
-    monkeypatch.setattr(runner.Rival, "block", watched)
+    monkeypatch.setattr(rival.Rival, "block", watched)
     project.configure(variants={"numpy": ["sleeper", "honest"]}).run("run")
     together = [state for state in states if state]
     assert len(together) > 12  # settle and timed, three blocks of two rivals, and the second one's warm-up

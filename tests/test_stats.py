@@ -20,7 +20,7 @@ def test_the_mean_is_all_work_over_all_time():
 
 
 def test_equal_blocks_have_no_spread():
-    assert rate([5, 5, 5], [0.5, 0.5, 0.5], work=2) == Rate(20.0, 0.0, 3, 15)
+    assert rate([5, 5, 5], [0.5, 0.5, 0.5], work=2) == Rate(20.0, 0.0, 3, 15, 0.0)
 
 
 @pytest.mark.parametrize(

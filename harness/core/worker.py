@@ -88,14 +88,30 @@ class Worker:
         first_step = time.perf_counter() - start
         ledger = self.hooks.describe(self.session)
         parity.check_claims(job, ledger, job.precision, job.batch)
-        checks = witness.checks(self.hooks.read_results(self.session))
+        results = self.hooks.read_results(self.session)
+        checks = witness.checks(results)
         return {
             "event": "built",
             "first_step_seconds": first_step,
             "checks": [_as_event(check) for check in checks],
             "ledger": dict(ledger, window=_window(job.mode)),
             "graph": fingerprint,
+            "loss": _number(results["loss"]),
             "work": data.work(whole, drawn),
+        }
+
+    def sync(self) -> Dict[str, Any]:
+        """Prove that the session's sync waits. The steps of the proof are warm-up as well."""
+        from harness.core.conformance import sync
+
+        start = time.perf_counter()
+        proof = sync.prove(self.hooks, self.session, self.staged, self.step)
+        return {
+            "event": "sync",
+            "checks": [_as_event(check) for check in proof.checks],
+            "timings": [{"steps": steps, "synced": t.synced, "reading": t.reading} for steps, t in sorted(proof.timings.items())],
+            "steps": proof.steps,
+            "seconds": time.perf_counter() - start,
         }
 
     def block(self, steps: int) -> Dict[str, Any]:
@@ -109,11 +125,22 @@ class Worker:
         """Report what the last step left and let the session go."""
         import numpy as np
 
+        from harness.core.conformance import parity
+
         results = self.hooks.read_results(self.session)
         finite = all(bool(np.isfinite(np.asarray(a, "float64")).all()) for a in results["outputs"].values())
         loss = results["loss"]
+        ledger = self.hooks.describe(self.session)
+        parity.check_claims(self.job, ledger, self.job.precision, self.job.batch)
         self.hooks.close_model(self.session)
-        return {"event": "finished", "finite": finite and (loss is None or bool(np.isfinite(loss))), "peak_rss_bytes": _peak_rss()}
+        return {
+            "event": "finished",
+            "finite": finite and (loss is None or bool(np.isfinite(loss))),
+            "loss": _number(loss),
+            "subnormals": _subnormals(results),
+            "ledger": dict(ledger, window=_window(self.job.mode)),
+            "peak_rss_bytes": _peak_rss(),
+        }
 
 
 def _window(mode: str) -> str:
@@ -125,6 +152,21 @@ def _peak_rss() -> int:
 
     scale = 1 if sys.platform == "darwin" else 1024  # Linux counts in KiB
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * scale
+
+
+def _number(value: Any) -> Any:
+    """A float that JSON has, or None."""
+    return None if value is None or not abs(float(value)) < float("inf") else float(value)
+
+
+def _subnormals(results: Dict[str, Any]) -> float:
+    """The share of subnormal numbers among outputs and weights."""
+    import numpy as np
+
+    arrays = [np.asarray(a) for part in ("outputs", "weights") for a in results[part].values()]
+    arrays = [a for a in arrays if a.dtype.kind == "f" and a.size]
+    tiny = sum(int(np.count_nonzero((a != 0) & (np.abs(a) < np.finfo(a.dtype).tiny))) for a in arrays)
+    return tiny / max(1, sum(a.size for a in arrays))
 
 
 def _as_event(check: Any) -> Dict[str, Any]:
@@ -153,7 +195,7 @@ def serve(requests: IO[str], events: IO[str]) -> int:
         for line in requests:
             request = json.loads(line)
             action = request.pop("do")
-            if action not in ("parity", "build", "block", "finish"):
+            if action not in ("parity", "build", "sync", "block", "finish"):
                 raise ValueError("unknown request '%s'" % action)
             emit(getattr(worker, action)(**request))
             if action == "finish":

@@ -18,7 +18,11 @@ def markdown(table: Table) -> str:
     lines.append("| framework | " + " | ".join(map(_escape, table.columns)) + " |")
     lines.append("|---|" + "---:|" * len(table.columns))
     lines += ["| " + " | ".join([_escape(row.title), *map(_cell, row.entries)]) + " |" for row in table.rows]
-    lines += ["", *map(_escape, table.caption), *(["Bold: highest rate of its column."] if ranked(table) else [])]
+    lines += [
+        "",
+        *map(_escape, table.caption),
+        *(["Bold: fastest of its column, and what is not told apart from it."] if ranked(table) else []),
+    ]
     if table.notes:
         lines += ["", *(f"[{number}] {_escape(note)}  " for number, note in enumerate(table.notes, start=1))]
     return "\n".join(lines) + "\n"

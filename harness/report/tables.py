@@ -1,11 +1,11 @@
 """What the tables of a run say, before anybody draws them: frameworks by models, one table per mode, device and precision."""
 
 import math
-from itertools import groupby
 
 import pydantic
 
 from harness.core.models import MODELS
+from harness.ratios import Verdict, paired, ratio, verdict
 from harness.results import CellResult, Run
 from harness.stats import Rate
 from harness.statuses import Status
@@ -18,7 +18,7 @@ class Entry(pydantic.BaseModel):
 
     text: str
     note: int | None = None
-    best: bool = False
+    best: bool = False  # the fastest of its column, or not told apart from it
 
 
 class Row(pydantic.BaseModel):
@@ -53,44 +53,41 @@ def ranked(table: Table) -> bool:
     return any(entry.best for row in table.rows for entry in row.entries)
 
 
-def _row_title(run: Run, adapter: str, variant: str) -> str:
-    """The framework's name, and the variant where the run has several of that framework."""
+def row_title(run: Run, adapter: str, variant: str, copy_number: int) -> str:
+    """The framework's name, the variant where the run has several of that framework, and which of two alike."""
     several = len({result.cell.variant for result in run.cells if result.cell.adapter == adapter}) > 1
-    return f"{run.titles[adapter]} ({variant})" if several else run.titles[adapter]
+    return run.titles[adapter] + (f" ({variant})" if several else "") + (" again" if copy_number > 1 else "")
+
+
+def groups(run: Run) -> dict[tuple[str, str, str], list[CellResult]]:
+    """The cells of each table, by mode, device and precision, in the order of the plan."""
+    found: dict[tuple[str, str, str], list[CellResult]] = {}
+    for result in run.cells:
+        found.setdefault((result.cell.mode, result.cell.device, result.cell.precision), []).append(result)
+    return found
 
 
 def tables(run: Run) -> list[Table]:
     """Return the tables of ``run`` in the order of its plan."""
-
-    def kind(result: CellResult) -> tuple[str, str, str]:
-        return (result.cell.mode, result.cell.device, result.cell.precision)
-
-    order = list(dict.fromkeys(kind(result) for result in run.cells))
-    grouped = {key: list(group) for key, group in groupby(sorted(run.cells, key=lambda r: order.index(kind(r))), key=kind)}
-    return [_table(run, key, results) for key, results in grouped.items()]
+    return [_table(run, key, results) for key, results in groups(run).items()]
 
 
 def _table(run: Run, key: tuple[str, str, str], results: list[CellResult]) -> Table:
     mode, device, precision = key
-    columns = list(dict.fromkeys((r.cell.model, r.cell.batch, r.cell.size) for r in results))
+    columns = list(dict.fromkeys(map(_column, results)))
     notes: list[str] = []
     rows = []
-    for adapter, variant in dict.fromkeys((r.cell.adapter, r.cell.variant) for r in results):
-        mine = {(r.cell.model, r.cell.batch, r.cell.size): r for r in results if (r.cell.adapter, r.cell.variant) == (adapter, variant)}
-        entries = []
-        for column in columns:
-            rivals = [r for r in results if (r.cell.model, r.cell.batch, r.cell.size) == column]
-            entries.append(_entry(mine[column], rivals, notes) if column in mine else Entry(text="not planned"))
-        rows.append(Row(title=_row_title(run, adapter, variant), entries=tuple(entries)))
+    best = {column: fastest([r for r in results if _column(r) == column], run.suite.measure.margin) for column in columns}
+    for name in dict.fromkeys(_rival(r) for r in results):
+        mine = {_column(r): r for r in results if _rival(r) == name}
+        entries = [_entry(mine[c], best[c], notes) if c in mine else Entry(text="not planned") for c in columns]
+        rows.append(Row(title=row_title(run, *name), entries=tuple(entries)))
     units = list(dict.fromkeys(MODELS[model].unit for model, _, _ in columns))
     doing = "Training" if mode == "train" else "Inference"
     return Table(
         title=f"{doing}, {precision}, {device}: " + " or ".join(units) + " per second",
         columns=tuple(
-            f"{MODELS[model].title}, batch {batch}"
-            + ("" if size == MODELS[model].size else f", {size} {SIZE_UNITS[MODELS[model].size_unit]}")
-            + (f", {MODELS[model].unit}/s" if len(units) > 1 else "")
-            for model, batch, size in columns
+            column_title(model, batch, size) + (f", {MODELS[model].unit}/s" if len(units) > 1 else "") for model, batch, size in columns
         ),
         rows=tuple(rows),
         notes=tuple(notes),
@@ -98,12 +95,43 @@ def _table(run: Run, key: tuple[str, str, str], results: list[CellResult]) -> Ta
     )
 
 
-def _entry(result: CellResult, rivals: list[CellResult], notes: list[str]) -> Entry:
+Column = tuple[str, int, int]
+
+
+def _column(result: CellResult) -> Column:
+    return (result.cell.model, result.cell.batch, result.cell.size)
+
+
+def _rival(result: CellResult) -> tuple[str, str, int]:
+    return (result.cell.adapter, result.cell.variant, result.cell.copy_number)
+
+
+def column_title(model: str, batch: int, size: int) -> str:
+    """Model and batch, and the size where it is not the published one."""
+    return f"{MODELS[model].title}, batch {batch}" + (
+        "" if size == MODELS[model].size else f", {size} {SIZE_UNITS[MODELS[model].size_unit]}"
+    )
+
+
+def fastest(rivals: list[CellResult], margin: float) -> set[str]:
+    """Keys of the cells that lead a column: the highest rate, and all that are not shown to be slower than it."""
+    ranked = [r for r in rivals if r.rate is not None and r.status is Status.OK]
+    if len(ranked) < 2:
+        return set()
+    first = max(ranked, key=lambda r: r.rate.mean if r.rate else 0.0)
+    leading = {first.cell.key}
+    for other in ranked:
+        found = ratio(paired(other.blocks, first.blocks))
+        if found is not None and verdict(found, margin) is not Verdict.SLOWER:
+            leading.add(other.cell.key)
+    return leading
+
+
+def _entry(result: CellResult, best: set[str], notes: list[str]) -> Entry:
     if result.rate is not None and result.status.has_number:
-        ranked = [r.rate.mean for r in rivals if r.rate is not None and r.status is Status.OK]
-        best = result.status is Status.OK and len(ranked) > 1 and result.rate.mean == max(ranked)
-        note = None if result.status is Status.OK else _note(notes, f"{result.status}: {result.reason}")
-        return Entry(text=plus_minus(result.rate), note=note, best=best)
+        said = [*([] if result.status is Status.OK else [f"{result.status}: {result.reason}"]), *result.flags]
+        note = _note(notes, "; ".join(said)) if said else None
+        return Entry(text=plus_minus(result.rate), note=note, best=result.cell.key in best)
     if result.status is Status.UNSUPPORTED:
         return Entry(text="N/A", note=_note(notes, result.reason))
     return Entry(text=str(result.status), note=_note(notes, f"{result.status}: {result.reason}"))
@@ -124,8 +152,18 @@ def _caption(run: Run, device: str, results: list[CellResult]) -> tuple[str, ...
         lines.append(
             f"Rate = all samples / all time, ± standard deviation over {blocks} blocks; {_span([s.steps for s in steps])} steps a number."
         )
+        lines.append(_precision(run, steps))
         lines.append(f"Timed: {'; '.join(windows)}.")
     return tuple(lines)
+
+
+def _precision(run: Run, rates: list[Rate]) -> str:
+    """How precisely the rates are known, and what ended the measuring."""
+    target, known = run.suite.measure.target, [rate.half_width for rate in rates]
+    reached = sum(width <= target for width in known)
+    widest = f"{max(known):.1%}" if math.isfinite(max(known)) else "unknown"
+    end = "" if reached == len(known) else f"; the budget ended {len(known) - reached} before {target:.1%} was reached"
+    return f"95 % interval of the rates: ± {min(known):.1%} to ± {widest}{end}."
 
 
 def _frameworks(results: list[CellResult]) -> str:

@@ -25,7 +25,7 @@ def render(table: Table) -> RenderableType:
         drawn.add_row(Text(row.title), *map(_cell, row.entries))
     below = [
         *table.caption,
-        *(["* highest rate of its column."] if ranked(table) else []),
+        *(["* fastest of its column, and what is not told apart from it."] if ranked(table) else []),
         *(f"[{number}] {note}" for number, note in enumerate(table.notes, start=1)),
     ]
     return Group(Text(table.title, style="bold"), drawn, *(Text(line) for line in below), Text(""))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from harness import adapters, hostinfo, runner, staging
+from harness import adapters, hostinfo, rival, staging
 from harness.core.models import MODELS
 from harness.matrix import Cell
 from harness.worker import Worker
@@ -17,11 +17,11 @@ def prove(name, model, mode, build, log, environment):
     adapter, cpus = SHIPPED[name], hostinfo.granted_cpus()
     manifest = adapter.manifest
     fields = {"device": "cpu", "precision": manifest.precisions[0], "variant": manifest.variants[0], "batch": 1, "size": MODELS[model].size}
-    job = runner.job_of(Cell(adapter=name, model=model, mode=mode, **fields), adapter, cpus, 1, build)
+    job = rival.job_of(Cell(adapter=name, model=model, mode=mode, **fields), adapter, cpus, 1, build)
     worker = Worker(environment(adapter).launch(staging.stage(adapter)[0], cpus, "cpu"), log)
     try:
-        worker.ask(job.to_json(), runner.LIMITS["start"])
-        return worker.ask({"do": "parity"}, runner.LIMITS["parity"])["checks"]
+        worker.ask(job.to_json(), rival.LIMITS["start"])
+        return worker.ask({"do": "parity"}, rival.LIMITS["parity"])["checks"]
     finally:
         worker.end()
 

@@ -1,0 +1,79 @@
+"""How much faster one framework is than another, and how sure that is. Pure functions of paired rates.
+
+Both frameworks of a pair ran in the same round of blocks, so that a machine that drifts moved both. The statistics are of
+the logarithm of each pair's ratio, where "twice" and "half" lie equally far from "same".
+"""
+
+import math
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from harness.stats import centre, location, student
+
+Pair = tuple[float, float]
+
+
+class Ratio(NamedTuple):
+    """The first framework's rate over the second's, with the bounds of its 95 % interval."""
+
+    value: float
+    low: float
+    high: float
+    pairs: int
+    processes: int = 1
+
+
+class Verdict(StrEnum):
+    FASTER = "faster"
+    SLOWER = "slower"
+    SAME = "same"
+    UNDECIDED = "undecided"
+
+
+class Timed(Protocol):
+    """What a block must tell. Properties, so that immutable records fit."""
+
+    @property
+    def process(self) -> int: ...
+    @property
+    def round(self) -> int: ...
+    @property
+    def rate(self) -> float: ...
+
+
+def paired(ours: Sequence[Timed], theirs: Sequence[Timed]) -> list[list[Pair]]:
+    """Return the rates of blocks that ran in the same round, process by process. What has no neighbour is left out."""
+    other = {(block.process, block.round): block.rate for block in theirs}
+    pairs: dict[int, list[Pair]] = {}
+    for block in ours:
+        if (block.process, block.round) in other:
+            pairs.setdefault(block.process, []).append((block.rate, other[block.process, block.round]))
+    return list(pairs.values())
+
+
+def ratio(processes: Sequence[Sequence[Pair]]) -> Ratio | None:
+    """Return the ratio of the pairs' first rates to their second, or None where there are too few for an interval.
+
+    ``processes`` has the pairs of each pair of worker processes. With one, the interval is that of its pairs; with
+    several, processes have an error of their own, and it is Student's on their estimates.
+    """
+    logs = [np.array([math.log(a / b) for a, b in pairs]) for pairs in processes if pairs]
+    count = sum(map(len, logs))
+    if count < 2:
+        return None
+    middle, low, high = location(logs[0]) if len(logs) == 1 else student(np.array([centre(part) for part in logs]))
+    return Ratio(math.exp(middle), math.exp(low), math.exp(high), count, len(logs))
+
+
+def verdict(found: Ratio, margin: float) -> Verdict:
+    """Say what the interval says. "Same" is within ``margin`` (0.01 is one per cent) for certain, not for want of data."""
+    if found.low > 1 / (1 + margin) and found.high < 1 + margin:
+        return Verdict.SAME
+    if found.low > 1:
+        return Verdict.FASTER
+    if found.high < 1:
+        return Verdict.SLOWER
+    return Verdict.UNDECIDED

@@ -1,0 +1,72 @@
+"""Ratios of frameworks to a baseline, with intervals and verdicts, from blocks that ran in the same rounds."""
+
+from harness.ratios import Verdict, paired, ratio, verdict
+from harness.report.tables import Entry, Row, Table, column_title, groups, row_title, tables
+from harness.results import CellResult, Run
+from harness.statuses import Status
+
+
+def all_tables(run: Run) -> list[Table]:
+    """Return tables of rates, each followed by its table of ratios."""
+    ratios = {table.title.partition(":")[0]: table for table in head_to_head(run)}
+    return [one for table in tables(run) for one in (table, ratios.get(table.title.partition(":")[0])) if one is not None]
+
+
+def head_to_head(run: Run) -> list[Table]:
+    """Return a table of ratios for each table of rates that has two rows or more."""
+    found = [_table(run, key, results) for key, results in groups(run).items()]
+    return [table for table in found if table is not None]
+
+
+def baseline(run: Run) -> str:
+    return run.suite.baseline or run.suite.adapters[0]
+
+
+def _table(run: Run, key: tuple[str, str, str], results: list[CellResult]) -> Table | None:
+    mode, device, precision = key
+    columns = list(dict.fromkeys((r.cell.model, r.cell.batch, r.cell.size) for r in results))
+    names = list(dict.fromkeys((r.cell.adapter, r.cell.variant, r.cell.copy_number) for r in results))
+    base = next((name for name in names if name[0] == baseline(run) and name[2] == 1), None)
+    if base is None or len(names) < 2:
+        return None
+    by_place = {(r.cell.adapter, r.cell.variant, r.cell.copy_number, r.cell.model, r.cell.batch, r.cell.size): r for r in results}
+    rows, warnings = [], []
+    for name in names:
+        entries = []
+        for column in columns:
+            mine, theirs = by_place.get((*name, *column)), by_place.get((*base, *column))
+            entries.append(Entry(text="1" if name == base and _measured(mine) else _compare(run, mine, theirs)))
+            if name[2] > 1 and entries[-1].text.endswith((Verdict.FASTER, Verdict.SLOWER)):
+                warnings.append(column_title(*column))
+        rows.append(Row(title=row_title(run, *name), entries=tuple(entries)))
+    doing = "Training" if mode == "train" else "Inference"
+    caption = [f"Ratio of rates to {row_title(run, *base)} in blocks of the same round, with its 95 % interval."]
+    caption.append(f"Same: certainly within {run.suite.measure.margin:.1%}. Undecided: the interval holds 1.")
+    if warnings:
+        caption.append(
+            f"WARNING: {row_title(run, *base)} differs from itself in {', '.join(warnings)}: differences of that size mean nothing here."
+        )
+    return Table(
+        title=f"{doing}, {precision}, {device}: ratios to {row_title(run, *base)}",
+        columns=tuple(column_title(*column) for column in columns),
+        rows=tuple(rows),
+        notes=(),
+        caption=tuple(caption),
+    )
+
+
+def _measured(result: CellResult | None) -> bool:
+    return result is not None and result.rate is not None and result.status.has_number
+
+
+def _compare(run: Run, mine: CellResult | None, theirs: CellResult | None) -> str:
+    if mine is None:
+        return "not planned"
+    if not _measured(mine):
+        return "N/A" if mine.status is Status.UNSUPPORTED else str(mine.status)
+    if theirs is None or not _measured(theirs):
+        return "no baseline"
+    found = ratio(paired(mine.blocks, theirs.blocks))
+    if found is None:
+        return "too few pairs"
+    return f"{found.value:.3f} [{found.low:.3f}, {found.high:.3f}] {verdict(found, run.suite.measure.margin)}"

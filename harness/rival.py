@@ -1,0 +1,111 @@
+"""One cell being measured: the host's account of its worker, from proof to blocks."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from harness import checks, noise
+from harness.adapters import Adapter
+from harness.config import Measure
+from harness.core.jobs import Job
+from harness.matrix import Cell
+from harness.results import Check, Journal
+from harness.stats import precision
+from harness.statuses import Status
+from harness.worker import Worker, WorkerFailed
+
+# Seconds allowed to each phase; compilers and 100-layer reference passes are what take long.
+LIMITS = {"start": 300.0, "parity": 900.0, "build": 900.0, "sync": 900.0, "finish": 120.0}
+BLOCK_LIMIT = 60.0  # seconds on top of twenty times the time that a block is expected to take
+FEWEST_BLOCKS = 3  # whatever the budget: fewer have no spread worth printing
+
+Tell = Callable[[str, str], None]  # cell key and what is going on
+
+
+class Rival:
+    """A cell with its worker, and what its blocks have told so far."""
+
+    def __init__(self, cell: Cell, worker: Worker, journal: Journal, process: int = 0) -> None:
+        self.cell = cell
+        self.worker = worker
+        self.journal = journal
+        self.process = process  # the number of the worker among those that the cell gets one after the other
+        self.step_seconds = 0.0
+        self.steps = 1
+        self.timed: list[float] = []  # seconds of each timed block
+
+    def ask(self, request: dict[str, Any], limit: float, **extra: Any) -> dict[str, Any]:
+        """Ask the worker, and write its answer to the journal under the cell's name."""
+        event = self.worker.ask(request, limit)
+        self.journal.write(event.pop("event"), cell=self.cell.key, process=self.process, **extra, **event)
+        return event
+
+    def block(self, steps: int, label: str, **extra: Any) -> float:
+        """Run a block of ``steps`` steps and return its seconds."""
+        limit = BLOCK_LIMIT + 20 * steps * self.step_seconds
+        with noise.watch() as seen:
+            event = self.worker.ask({"do": "block", "steps": steps}, limit)
+        fields = {**extra, **event, **seen.besides(event["cpu_seconds"])}
+        self.journal.write(fields.pop("event"), cell=self.cell.key, process=self.process, label=label, **fields)
+        self.step_seconds = max(event["seconds"] / steps, 1e-9)  # a step below the clock's resolution is no division by zero
+        return float(event["seconds"])
+
+    def warm_up(self, measure: Measure, seconds: float = 0.0, total: int = 0) -> None:
+        """Run growing blocks until both least time and least steps are reached, then fix the size of a timed block.
+
+        ``seconds`` and ``total`` are those of steps that were run before, in the sync proof.
+        """
+        steps = 1
+        while seconds < measure.warmup_seconds or total < measure.warmup_steps or not self.step_seconds:
+            seconds += self.block(steps, "warm-up")
+            total += steps
+            left = max(0.0, measure.warmup_seconds - seconds)
+            steps = max(1, min(2 * steps, math.ceil(left / self.step_seconds)))
+        self.steps = max(1, round(measure.block_seconds / self.step_seconds))
+
+    def timed_block(self, number: int) -> None:
+        self.block(1, "settle")  # caches and thread pools are cold after a stop
+        self.timed.append(self.block(self.steps, "timed", round=number))
+
+    def has_budget(self, measure: Measure) -> bool:
+        """Whether one more block may be run: the fewest always, then as time and number allow."""
+        if len(self.timed) < min(FEWEST_BLOCKS, measure.blocks):
+            return True
+        spent = sum(self.timed)
+        return len(self.timed) < measure.most and spent + spent / len(self.timed) <= measure.cell_seconds
+
+    def is_done(self, measure: Measure) -> bool:
+        """Whether the blocks so far are as many as asked for and tell the rate as precisely as asked for."""
+        return len(self.timed) >= measure.blocks and precision([self.steps / t for t in self.timed]) <= measure.target
+
+
+def job_of(cell: Cell, adapter: Adapter, cpus: list[int], seed: int, build: str = "lowered") -> Job:
+    """Return the job document of ``cell``; ``build`` is "lowered", or "native" for the adapter's hand-written twin."""
+    fields = cell.model_dump(exclude={"adapter", "copy_number"})
+    manifest = adapter.manifest
+    return Job(adapter=cell.adapter, package=manifest.package, cpus=tuple(cpus), seed=seed, gates=manifest.gates, build=build, **fields)
+
+
+PROOFS = (("parity", "proving parity"), ("build", "building"), ("sync", "proving the sync"))
+
+
+def _silent(cell: str, news: str) -> None:
+    """Tell nobody."""
+
+
+def prove(rival: Rival, job: Job, tell: Tell = _silent) -> tuple[float, int]:
+    """Start the job, prove parity small, build full size and check that, prove its sync; raise ``WorkerFailed``.
+
+    Parity is a property of code and environment: only a cell's first worker proves it. Returns seconds and steps that the
+    sync proof ran, which are warm-up.
+    """
+    rival.ask(job.to_json(), LIMITS["start"])
+    event: dict[str, Any] = {}
+    for phase, news in PROOFS[min(rival.process, 1) :]:
+        tell(rival.cell.key, news)
+        event = rival.ask({"do": phase}, LIMITS[phase])
+        found = [Check.model_validate(check) for check in event["checks"]]
+        failure = checks.first_failure(found)
+        if failure:
+            raise WorkerFailed(Status.SYNC_FAILED if phase == "sync" else Status.PARITY_FAILED, failure)
+    return event["seconds"], event["steps"]

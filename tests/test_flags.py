@@ -1,0 +1,64 @@
+"""Each blemish raises its own flag, with a number, and a clean cell none."""
+
+from typing import NamedTuple
+
+import pytest
+
+from harness import flags
+from harness.flags import Facts
+
+
+class Timed(NamedTuple):
+    process: int
+    round: int
+    rate: float
+    others: float | None = 0.0
+
+
+CLEAN = [100.0, 101.0, 99.5, 100.5, 99.0, 100.2, 101.1, 99.8]
+SESSION = [{"ledger": {"compilations": 1, "layout": "NCHW"}, "loss": 2.0}, {"ledger": {"compilations": 1, "layout": "NCHW"}, "loss": 1.5}]
+
+
+def facts(rates=CLEAN, **changes):
+    blocks = [Timed(0, number, rate) for number, rate in enumerate(rates)]
+    return Facts(**{"blocks": blocks, "cpu_per_wall": 1.9, "threads": 2, "sessions": SESSION, "step_seconds": 0.1, **changes})
+
+
+def test_a_clean_cell_has_none():
+    assert flags.raised(facts()) == ()
+
+
+def session(**finished):
+    return [SESSION[0], {**SESSION[1], **finished}]
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        (facts([100 * 0.99**k for k in range(10)]), "trend: the rate changed by -6.8% from the first to the last blocks (tau -1.00)"),
+        (facts([*CLEAN, 20.0]), "outlier: block 9 of 9 took up to 5.0 times the median"),
+        (
+            facts(blocks=[Timed(p, r, 100.0 * (1 + 0.2 * p)) for p in (0, 1) for r in range(4)]),
+            "processes differ: the fastest of 2 is 20.0%",
+        ),
+        (facts(blocks=[Timed(0, 0, 100.0, 0.0), Timed(0, 1, 100.0, 1.3)]), "noise: others used up to 1.3 cores during 1 of 2 blocks"),
+        (facts(cpu_per_wall=3.9), "cores: 3.9 were in use, 2 were granted"),
+        (facts(step_seconds=2e-6), "too short: a step takes 2.00 microseconds"),
+        (facts(sessions=session(ledger={"compilations": 2})), "settings changed while timed: compilations from 1 to 2"),
+        (facts(sessions=session(loss=2.0)), "training does nothing: the loss was 2 in the first step and is in the last"),
+        (facts(sessions=session(subnormals=0.25)), "subnormals: 25.0% of the numbers"),
+    ],
+)
+def test_a_blemish_is_told_with_its_number(changed, said):
+    found = flags.raised(changed)
+    assert len(found) == 1 and found[0].startswith(said), found
+
+
+def test_old_events_without_the_new_fields_raise_nothing():
+    blocks = [Timed(0, number, rate, None) for number, rate in enumerate(CLEAN)]
+    assert flags.raised(facts(blocks=blocks, sessions=[{"ledger": {"a": 1}}, {}])) == ()
+
+
+def test_a_slow_block_is_named_with_its_process():
+    blocks = [Timed(p, r, 10.0 if (p, r) == (1, 2) else 100.0) for p in (0, 1) for r in range(4)]
+    assert flags.raised(facts(blocks=blocks)) == ("outlier: block 3 of 4 of process 2 took up to 10.0 times the median",)
