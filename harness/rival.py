@@ -17,6 +17,7 @@ from harness.worker import Worker, WorkerFailed
 # Seconds allowed to each phase; compilers and 100-layer reference passes are what take long.
 LIMITS = {"start": 300.0, "parity": 900.0, "build": 900.0, "sync": 900.0, "finish": 120.0}
 BLOCK_LIMIT = 60.0  # seconds on top of twenty times the time that a block is expected to take
+LONG_STEP = 1.0  # seconds, beside which the milliseconds of a cold start are nothing
 FEWEST_BLOCKS = 3  # whatever the budget: fewer have no spread worth printing
 
 Tell = Callable[[str, str], None]  # cell key and what is going on
@@ -64,7 +65,8 @@ class Rival:
         self.steps = max(1, round(measure.block_seconds / self.step_seconds))
 
     def timed_block(self, number: int) -> None:
-        self.block(1, "settle")  # caches and thread pools are cold after a stop
+        if self.step_seconds < LONG_STEP:
+            self.block(1, "settle")  # caches and thread pools are cold after a stop
         self.timed.append(self.block(self.steps, "timed", round=number))
 
     def has_budget(self, measure: Measure) -> bool:
