@@ -84,7 +84,15 @@ def _suite(source: "Source", name: str | None) -> tuple[str, "Suite"]:
 class Plan:
     """What a command line asks for: a suite narrowed, its adapters and environments, its cells."""
 
-    def __init__(self, suite: str | None, config: Path | None, pythons: tuple[str, ...], **filters: Any) -> None:
+    def __init__(
+        self,
+        suite: str | None,
+        config: Path | None,
+        pythons: tuple[str, ...],
+        everything: bool = False,
+        try_gaps: bool = False,
+        **filters: Any,
+    ) -> None:
         import pydantic
 
         from harness import config as configuration
@@ -106,18 +114,21 @@ class Plan:
                 raise UserError(f"{source.path}: environments: {unknown('adapter', name, self.adapters)}")
         self.places = configuration.Places(environments=own).over(source.places)
         self.name, listed = _suite(source, suite)
+        if everything:
+            listed = matrix.everything(listed, self.adapters)
         try:
             self.suite = matrix.narrow(listed, matrix.Filters(**filters), self.adapters)
         except pydantic.ValidationError as error:
             raise UserError(toml.explain("command line", configuration.Suite, error))
         no_engine = matrix.engine_missing(self.places.environments, engine.missing(self.places.containers))
-        self.cells: list[Planned] = matrix.plan(self.suite, self.adapters, matrix.device_missing(len(hostinfo.gpus())), no_engine)
+        self.cells: list[Planned] = matrix.plan(self.suite, self.adapters, matrix.device_missing(len(hostinfo.gpus())), no_engine, try_gaps)
 
 
 @main.command(epilog=EPILOG)
 @click.argument("suite", required=False)
 @_choice_options
 @click.option("--dry-run", is_flag=True, help="Print the plan and stop.")
+@click.option("--try-gaps", is_flag=True, help="Measure known gaps too, and report those that have healed.")
 @click.pass_context
 def run(context: click.Context, /, dry_run: bool, **choices: Any) -> None:
     """Measure SUITE, or the default suite."""
@@ -165,11 +176,11 @@ def _print_plan(plan: Plan) -> None:
 @click.argument("suite", required=False)
 @_choice_options
 def show_matrix(**choices: Any) -> None:
-    """Show which cells of SUITE are supported on this host, and why the others are not."""
+    """Show which cells of SUITE are supported on this host, and why the others are not. Without SUITE: of every model and adapter."""
     from harness.report import terminal
     from harness.report.support import support
 
-    terminal.console().print(support(Plan(**choices).cells))
+    terminal.console().print(support(Plan(everything=choices["suite"] is None, **choices).cells))
 
 
 @main.command("list")

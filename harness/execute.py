@@ -68,10 +68,19 @@ def execute(name: str, suite: Suite, adapters: dict[str, Adapter], places: Place
     finally:
         journal.close()
     report(results.load(journal.folder))
+    tell_healed(results.load(journal.folder), planned)
     if code is None:
         failed = [cell for cell in results.load(journal.folder).cells if cell.status.is_failure]
         code = 1 if failed else 0
     return code
+
+
+def tell_healed(run: results.Run, planned: list[Planned]) -> None:
+    """Say which known gaps were tried and are none."""
+    gaps = {item.cell.key: item.gap for item in planned if item.gap and item.reason is None}
+    for result in run.cells:
+        if result.status is Status.OK and result.cell.key in gaps:
+            click.echo(f"Healed: {result.cell.key} works. Take '{gaps[result.cell.key]}' out of adapter {result.cell.adapter}'s gaps.toml.")
 
 
 def report(run: results.Run) -> None:

@@ -1,13 +1,12 @@
 """From a suite to cells: which there are, and which of them are N/A before anything runs, and why."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 import pydantic
 
-from harness.adapters import Adapter, Gap
+from harness.adapters import Adapter
 from harness.config import EnvironmentSpec, Suite
 from harness.core.errors import GeometryError
-from harness.core.graph import Graph
 from harness.core.models import MODELS
 from harness.errors import UserError
 from harness.suggest import unknown
@@ -51,12 +50,13 @@ class Cell(pydantic.BaseModel):
 
 
 class Planned(pydantic.BaseModel):
-    """A cell and, where it is N/A, the reason."""
+    """A cell and, where it is N/A, the reason. ``gap`` is that of a known gap, which may be tried all the same."""
 
     model_config = pydantic.ConfigDict(extra="forbid", frozen=True)
 
     cell: Cell
     reason: str | None = None
+    gap: str | None = None
 
 
 class Filters(pydantic.BaseModel):
@@ -97,6 +97,11 @@ def narrow(suite: Suite, filters: Filters, adapters: dict[str, Adapter]) -> Suit
     return narrowed
 
 
+def everything(suite: Suite, adapters: dict[str, Adapter]) -> Suite:
+    """Return a suite of all adapters and models in both modes, with whatever else ``suite`` says."""
+    return suite.model_copy(update={"adapters": tuple(adapters), "models": tuple(MODELS), "modes": ("train", "infer"), "baseline": None})
+
+
 def _check_names(suite: Suite, adapters: dict[str, Adapter]) -> None:
     for name in (*suite.adapters, *suite.variants):
         if name not in adapters:
@@ -117,11 +122,13 @@ def plan(
     adapters: dict[str, Adapter],
     device_missing: Callable[[str], str | None],
     engine_missing: Callable[[Adapter, str], str | None],
+    try_gaps: bool = False,
 ) -> list[Planned]:
     """Return every cell of ``suite``, group by group, with the reason of each N/A that is known beforehand.
 
     ``device_missing`` says why a device is not to be had on this host, ``engine_missing`` why an adapter's container is not
-    for that kind of device; both say None where it is.
+    for that kind of device; both say None where it is. With ``try_gaps`` a known gap is no reason, so that it shows whether
+    it is still there.
     """
     planned = []
     for device in suite.devices:
@@ -140,8 +147,10 @@ def plan(
                             size=_size(model, suite),
                             copy_number=copy_number,
                         )
-                        reason = why_not(cell, adapters[name]) or device_missing(device)
-                        planned.append(Planned(cell=cell, reason=reason or engine_missing(adapters[name], cell.device_kind)))
+                        adapter = adapters[name]
+                        reason = why_not(cell, adapter) or device_missing(device) or engine_missing(adapter, cell.device_kind)
+                        gap = None if reason else known_gap(cell, adapter)
+                        planned.append(Planned(cell=cell, reason=reason or (None if try_gaps else gap), gap=gap))
     return planned
 
 
@@ -160,24 +169,26 @@ def _size(model: str, suite: Suite) -> int:
 
 
 def why_not(cell: Cell, adapter: Adapter) -> str | None:
-    """Return why ``adapter`` cannot do ``cell``, as far as its manifest, its gaps and the model's geometry tell."""
+    """Return why ``adapter`` cannot do ``cell``, as far as its manifest and the model's geometry tell."""
     manifest = adapter.manifest
     if cell.device_kind not in manifest.devices:
         return f"{manifest.title} has no {cell.device_kind} build in this adapter"
     if cell.precision not in manifest.precisions:
         return f"the {manifest.title} adapter runs {', '.join(manifest.precisions)}, not {cell.precision}"
     try:
-        graph = MODELS[cell.model].build(cell.size)
+        MODELS[cell.model].build(cell.size)
     except GeometryError as error:
         return f"no network at {cell.size} {MODELS[cell.model].size_unit}: {error}"
-    if cell.mode == "infer":
-        graph = graph.for_inference()
-    return _gap(cell, graph, adapter.gaps)
+    return None
 
 
-def _gap(cell: Cell, graph: Graph, gaps: Iterable[Gap]) -> str | None:
-    ops = {node.op for node in graph.nodes}
-    for gap in gaps:
+def known_gap(cell: Cell, adapter: Adapter) -> str | None:
+    """Return the reason of the adapter's first gap that is about ``cell``. The network must fit the cell's size."""
+    if not adapter.gaps:
+        return None
+    graph = MODELS[cell.model].build(cell.size)
+    ops = {node.op for node in (graph if cell.mode == "train" else graph.for_inference()).nodes}
+    for gap in adapter.gaps:
         wanted = gap.model_dump(exclude_none=True, exclude={"reason", "op", "device"})
         here = all(getattr(cell, field) == value for field, value in wanted.items())
         if here and (gap.op is None or gap.op in ops) and gap.device in (None, cell.device, cell.device_kind):

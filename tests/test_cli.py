@@ -137,9 +137,31 @@ def test_list(project, no_runs):
 
 
 def test_matrix(project, no_runs):
-    out = project.configure(models=["mobilenet", "nin"], modes=["train", "infer"], size=20).run("matrix").out
-    assert "train: yes" in out and "train: N/A [1]" in out
+    out = project.configure(models=["mobilenet", "nin"], modes=["train", "infer"], size=20).run("matrix", "tiny").out
+    assert "yes" in out and "N/A [1]" in out and "For train and infer." in out
     assert re.search(r"\[1\] (no network at 20 pixels: .*|the reference draws no random numbers)", out)
+
+
+def test_matrix_of_everything(project, no_runs):
+    """Every adapter and model, whatever the suite lists."""
+    out = project.run("matrix").out
+    for title in ("AlexNet", "GNMT v2 small", "NCF"):
+        assert title in out
+    for adapter in ("chainer", "cntk", "mxnet", "numpy", "pytorch", "tensor"):
+        assert adapter in out
+
+
+def test_a_gap_that_has_healed_is_reported(project):
+    """The reference trains well without random numbers where a model has no dropout; here the gap is about another op."""
+    adapter = project.add_adapter("gappy", environment={"kind": "interpreter", "python": sys.executable})
+    (adapter.folder / "gaps.toml").write_text('version = 1\n[[gaps]]\nop = "relu"\nreason = "no ReLU before release 3"\n')
+    project.configure(adapters=["gappy"])
+    assert "N/A: no ReLU before release 3" in project.run("run", "--dry-run").out
+    out = project.run("run", "--try-gaps").out
+    assert (
+        "Healed: mobilenet/infer/cpu/fp32/b2/s32/gappy/honest works. Take 'no ReLU before release 3' out of adapter gappy's gaps.toml."
+        in out
+    )
 
 
 class TestShow:

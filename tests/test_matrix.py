@@ -31,7 +31,7 @@ def reason(known, adapter="other", gpus=1, gaps=(), **changes):
     """Why one cell is N/A."""
     adapter = known[adapter].model_copy(update={"gaps": tuple(gaps)} if gaps else {})
     cell = Cell(**{**CELL, "adapter": adapter.name, "variant": "eager", **changes})
-    return matrix.why_not(cell, adapter) or matrix.device_missing(gpus)(cell.device)
+    return matrix.why_not(cell, adapter) or matrix.device_missing(gpus)(cell.device) or matrix.known_gap(cell, adapter)
 
 
 def test_the_product_of_the_lists(known):

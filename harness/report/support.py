@@ -9,7 +9,7 @@ from harness.matrix import Planned
 
 
 def support(planned: list[Planned]) -> RenderableType:
-    """Return models by frameworks; an entry names the modes that can be measured."""
+    """Return models by frameworks; an entry tells modes apart only where they differ."""
     rows = list(dict.fromkeys((p.cell.model, p.cell.device, p.cell.precision) for p in planned))
     columns = list(dict.fromkeys((p.cell.adapter, p.cell.variant) for p in planned))
     reasons: list[str] = []
@@ -26,9 +26,12 @@ def support(planned: list[Planned]) -> RenderableType:
                 if (p.cell.model, p.cell.device, p.cell.precision, p.cell.adapter, p.cell.variant)
                 == (model, device, precision, adapter, variant)
             ]
-            texts.append(Text("\n".join(f"{p.cell.mode}: {_verdict(p, reasons)}" for p in mine)))
+            verdicts = {p.cell.mode: _verdict(p, reasons) for p in mine}
+            alike = len(set(verdicts.values())) == 1
+            texts.append(Text(next(iter(verdicts.values())) if alike else "\n".join(f"{mode}: {said}" for mode, said in verdicts.items())))
         drawn.add_row(*texts)
-    return Group(drawn, *(Text(f"[{number}] {reason}") for number, reason in enumerate(reasons, start=1)))
+    modes = " and ".join(dict.fromkeys(p.cell.mode for p in planned))
+    return Group(drawn, Text(f"For {modes}."), *(Text(f"[{number}] {reason}") for number, reason in enumerate(reasons, start=1)))
 
 
 def _verdict(planned: Planned, reasons: list[str]) -> str:
