@@ -8,15 +8,15 @@ import numpy as np
 from chainer.backends import intel64
 
 from harness.core import BuildRequest, Graph, Unsupported, hookimpl
-from harness_chainer import lower
+from harness_chainer import lower, optimizer, sequence
 
 Arrays = Dict[str, np.ndarray]
 Tensors = Dict[str, Tuple[Any, str]]  # link and attribute by neutral name: moving a model replaces the arrays
 DTYPES = {"fp64": np.float64, "fp32": np.float32}
 DEVICES = {"numpy": "@numpy", "ideep": "@intel64"}  # Chainer's names, by variant
 
-# Names of a link's tensors by the role of the neutral parameter.
-TENSORS = {"weight": "W", "bias": "b", "gamma": "gamma", "beta": "beta", "mean": "avg_mean", "var": "avg_var"}
+# Names of a link's tensors by the role of the neutral parameter, where they differ.
+TENSORS = {"weight": "W", "bias": "b", "mean": "avg_mean", "var": "avg_var", "table": "W"}
 
 
 class Lowered(chainer.ChainList):
@@ -100,10 +100,14 @@ def lower_graph(graph: Graph, weights: Arrays) -> Tuple[Lowered, Tensors]:
         function = getattr(lower, node.op, None)
         if function is None:
             raise Unsupported(node.op, "the Chainer adapter has no lowering for it")
-        lowered = function(node, {role: weights[name] for role, name in node.params.items()})
-        if isinstance(lowered, chainer.Link):
-            model.append(lowered)
-        tensors.update((name, (lowered, TENSORS[role])) for role, name in node.params.items())
+        tied = [tensors[name][0] for name in node.params.values() if name in tensors]
+        if tied:
+            lowered = tied[0]  # the link itself: a parameter in two links would be clipped and updated twice
+        else:
+            lowered = function(node, {role: weights[name] for role, name in node.params.items()})
+            tensors.update((name, (lowered, TENSORS.get(role, role))) for role, name in node.params.items())
+            if isinstance(lowered, chainer.Link):
+                model.append(lowered)
         for name in node.inputs:
             readers[name] -= 1
         dead = sorted({places[name] for name in node.inputs if not readers[name]})
@@ -135,7 +139,7 @@ def prepare(model: chainer.Link, tensors: Tensors, graph: Graph, request: BuildR
     model.to_device(DEVICES[request.variant])
     session = Session(model, tensors, graph.outputs, request)
     if request.mode == "train":
-        session.optimizer = chainer.optimizers.MomentumSGD(*request.optimizer).setup(model)
+        session.optimizer = optimizer.make(request.optimizer, model)
     return session
 
 
@@ -182,7 +186,7 @@ def read_results(session: Session) -> Dict[str, Any]:
     host = chainer.get_device("@numpy")
     arrays = [host.send(array) for array in session.result]
     loss = None if session.optimizer is None else float(arrays[-1])
-    weights = {name: host.send(_array(link, attribute)).copy() for name, (link, attribute) in session.tensors.items()}
+    weights = {name: _neutral(link, host.send(_array(link, attribute))) for name, (link, attribute) in session.tensors.items()}
     return {"outputs": dict(zip(session.outputs, arrays)), "loss": loss, "weights": weights}
 
 
@@ -191,12 +195,17 @@ def _array(link: chainer.Link, attribute: str) -> Any:
     return tensor.array if isinstance(tensor, chainer.Parameter) else tensor  # running statistics are plain arrays
 
 
+def _neutral(link: chainer.Link, array: np.ndarray) -> np.ndarray:
+    """Return a copy in neutral layout."""
+    return sequence.by_gate(array) if isinstance(link, sequence.Recurrent) else array.copy()
+
+
 @hookimpl
 def describe(session: Session) -> Dict[str, Any]:
     precisions = {np.dtype(dtype): name for name, dtype in DTYPES.items()}
     dtype = next(session.model.params()).dtype
     ideep = session.model.device.name == DEVICES["ideep"] and chainer.global_config.use_ideep == "auto"
-    return {
+    ledger = {
         "framework": "Chainer",
         "version": chainer.__version__,
         "device": "cpu" if session.model.device.name in DEVICES.values() else session.model.device.name,
@@ -210,6 +219,9 @@ def describe(session: Session) -> Dict[str, Any]:
         "async_steps": False,
         "running_var": "unbiased",
     }
+    if any(isinstance(link, chainer.links.EmbedID) for link in session.model.links()):
+        ledger["embedding_gradient"] = "dense"  # which is all that F.embed_id has
+    return ledger
 
 
 @hookimpl

@@ -4,6 +4,7 @@ A function gets the node and its parameters by role (numpy, neutral layout). Lin
 ``chainer.config.dtype``, and whether they train from ``chainer.config.train`` at each call.
 """
 
+import operator
 from functools import partial
 from typing import Any, Callable, Dict
 
@@ -12,6 +13,7 @@ import chainer.links as L
 import numpy as np
 
 from harness.core import Node, Unsupported
+from harness_chainer import sequence
 
 Params = Dict[str, np.ndarray]
 
@@ -31,8 +33,27 @@ def _mean_of_map(x: Any) -> Any:
     return _flat(F.average_pooling_2d(x, x.shape[2:]))
 
 
+def _side_by_side(a: Any, b: Any) -> Any:
+    return F.concat((a, b), axis=-1)
+
+
+def _binary(logits: Any, labels: np.ndarray) -> Any:
+    return F.sigmoid_cross_entropy(logits, labels[:, None])
+
+
+class _Dense(L.Linear):
+    """Works on the last axis; ``L.Linear`` takes all axes but the first for one, unless told at each call."""
+
+    def forward(self, x: Any) -> Any:
+        return super().forward(x, n_batch_axes=x.ndim - 1)
+
+
 def add(node: Node, params: Params) -> Callable[..., Any]:
     return F.add
+
+
+def attention(node: Node, params: Params) -> Callable[..., Any]:
+    return sequence.Attention(**params)
 
 
 def batch_norm(node: Node, params: Params) -> Callable[..., Any]:
@@ -45,6 +66,14 @@ def batch_norm(node: Node, params: Params) -> Callable[..., Any]:
         initial_avg_mean=params["mean"],
         initial_avg_var=params["var"],
     )
+
+
+def bilstm(node: Node, params: Params) -> Callable[..., Any]:
+    return sequence.Bilstm(params)
+
+
+def concat(node: Node, params: Params) -> Callable[..., Any]:
+    return _side_by_side
 
 
 def conv2d(node: Node, params: Params) -> Callable[..., Any]:
@@ -65,11 +94,15 @@ def conv2d(node: Node, params: Params) -> Callable[..., Any]:
 
 def dense(node: Node, params: Params) -> Callable[..., Any]:
     units, inputs = params["weight"].shape
-    return L.Linear(inputs, units, not node.attrs["bias"], params["weight"], params.get("bias"))
+    return _Dense(inputs, units, not node.attrs["bias"], params["weight"], params.get("bias"))
 
 
 def dropout(node: Node, params: Params) -> Callable[..., Any]:
     return partial(F.dropout, ratio=node.attrs["rate"])
+
+
+def embedding(node: Node, params: Params) -> Callable[..., Any]:
+    return L.EmbedID(node.attrs["rows"], node.attrs["width"], params["table"])
 
 
 def flatten(node: Node, params: Params) -> Callable[..., Any]:
@@ -80,6 +113,10 @@ def global_avg_pool(node: Node, params: Params) -> Callable[..., Any]:
     return _mean_of_map
 
 
+def lstm(node: Node, params: Params) -> Callable[..., Any]:
+    return sequence.Lstm(params)
+
+
 def max_pool2d(node: Node, params: Params) -> Callable[..., Any]:
     kernel, stride, pads, ceil = node.attrs["kernel"], node.attrs["stride"], _symmetric(node), node.attrs["ceil"]
     # Chainer keeps every partial window. Within this bound none starts in the trailing pad, where ours would drop it.
@@ -88,8 +125,20 @@ def max_pool2d(node: Node, params: Params) -> Callable[..., Any]:
     return partial(F.max_pooling_2d, ksize=kernel, stride=stride, pad=pads, cover_all=ceil)  # which is True by default
 
 
+def mul(node: Node, params: Params) -> Callable[..., Any]:
+    return operator.mul
+
+
 def relu(node: Node, params: Params) -> Callable[..., Any]:
     return F.relu
+
+
+def sequence_cross_entropy(node: Node, params: Params) -> Callable[..., Any]:
+    return partial(sequence.cross_entropy, smoothing=node.attrs["smoothing"])
+
+
+def sigmoid_cross_entropy(node: Node, params: Params) -> Callable[..., Any]:
+    return _binary
 
 
 def softmax_cross_entropy(node: Node, params: Params) -> Callable[..., Any]:

@@ -95,7 +95,7 @@ def build_native(graph: Graph, weights: Dict[str, np.ndarray], request: BuildReq
         model = ResNet50(norm_decay(graph))
     tensors = {}
     for name, spec in graph.params.items():
-        link, attribute = find(model, name.rpartition(".")[0]), TENSORS[spec.role]
+        link, attribute = find(model, name.rpartition(".")[0]), TENSORS.get(spec.role, spec.role)
         tensor = getattr(link, attribute)
         (tensor.array if isinstance(tensor, chainer.Parameter) else tensor)[...] = weights[name]
         tensors[name] = (link, attribute)
