@@ -213,4 +213,4 @@ def _spread_as_said(entry: Entry, column: Column) -> None:
     written = "relative" if entry.relative else "absolute"
     if column.spread != written:
         said = "says nothing of a spread" if column.spread is None else f"says spread = '{column.spread}'"
-        raise UserError(f"{entry.where}: {entry.framework}, {entry.model} has a {written} ±, and the column {said}.")
+        raise UserError(f"{entry.where}: {entry.framework}, {entry.model} has a ± that is {written}, and the column {said}.")
