@@ -1,8 +1,9 @@
 """What is printed of gold tables."""
 
+from harness.gold import published
 from harness.gold.published import Gold
 from harness.report.scores import value
-from harness.report.sheets import Sheet, comma_separated
+from harness.report.sheets import Sheet, comma_separated, markdown
 
 
 def overview(golds: list[Gold]) -> Sheet:
@@ -51,3 +52,17 @@ def as_csv(gold: Gold) -> str:
             numbers = ("N/A", "N/A") if found is None else (repr(found.mean), "N/A" if found.std is None else repr(found.std))
             rows.append((framework, column.name, *numbers, column.unit))
     return comma_separated(("framework", "model", "value", "std", "unit"), rows)
+
+
+def catalogue() -> str:
+    """Return the tables that ship, with their conditions, as docs/gold.md holds them under its last heading."""
+    found = []
+    for gold in map(published.load, published.shipped()):
+        numbers, without = gold.count()
+        said = (f"Columns: {'; '.join(column.name for column in gold.columns)}", f"Frameworks: {', '.join(gold.frameworks)}")
+        found.append(Sheet(f"{gold.name}: {gold.title}", lines=(f"{numbers} numbers, {without} N/A", *said, *conditions(gold))))
+    return markdown(found)
+
+
+if __name__ == "__main__":
+    print(catalogue(), end="")
