@@ -70,7 +70,7 @@ class TestTable:
         assert "| PyTorch | ResNet-50 | images/s | N/A | 212 ± 2 | - | - |" in out
         assert "| MXNet | AlexNet | images/s | missing | 1,554 ± 22 | - | - |" in out
         assert "| gold has a number | 5 | 1 |" in out and "- PyTorch, ResNet-50: prediction N/A, gold 212 ± 2" in out
-        assert "- 30 pairs of gold are missing in predictions and not counted:\n-   AlexNet: CNTK, MXNet, PaddlePaddle\n" in out
+        assert "- 30 pairs of gold are missing in predictions and not counted.\n- Missing of AlexNet: CNTK, MXNet, PaddlePaddle\n" in out
         assert "| AlexNet | PyTorch > TensorFlow > Chainer | TensorFlow > PyTorch > Chainer | 0.33 | 2 | 0 | 1 |" in out
         assert "### Throughputs as multiples of TensorFlow" in out and "| PyTorch | AlexNet | x TensorFlow |" in out
         assert "| TF faster than PyTorch | prediction | PyTorch: 1 - TensorFlow / PyTorch | holds | 16.67 % ahead on AlexNet | 1 |" in out
@@ -150,6 +150,15 @@ class TestRun:
         assert pairs["MXNet", "AlexNet"]["word"] == "crashed" and pairs["PyTorch", "VGG-19"]["word"] == "N/A"
         assert found["notes"] == ["1 of the run's numbers are unstable and scored like the others"]
         assert [line.rpartition(": ")[2] for line in found["not_compared"]] == ["infer, and gold's is train", "gold has no such framework"]
+
+    def test_the_runs_tables_score_like_the_run(self, project, recorded):
+        """What `harness show --markdown` writes is read with mode, precision, device, unit, batch and size."""
+        (project.folder / "tables.md").write_text(project.run("show", "--markdown").out)
+        run, tables = self.score(project, "last"), self.score(project, "tables.md")
+        assert tables["agreement"]["both_numbers"] == run["agreement"]["both_numbers"] == 2
+        assert [pair["word"] for pair in tables["absolute"]["pairs"]] == [pair["word"] for pair in run["absolute"]["pairs"]]
+        for one, other in zip(run["absolute"]["pairs"], tables["absolute"]["pairs"], strict=True):
+            assert one["ratio"] == (None if other["ratio"] is None else pytest.approx(other["ratio"], rel=0.01))
 
     def test_inference_when_asked(self, project, recorded):
         found = self.score(project, "last", "--mode", "infer")

@@ -9,6 +9,8 @@ from harness.scoring.compare import Scored, by_model
 from harness.scoring.order import Order
 from harness.scoring.score import Ratios, Score
 
+# Of the JSON form of a score. 1: first version.
+VERSION = 1
 NONE = "-"
 RULES = (
     "Difference: (prediction - gold) / sqrt(sd of prediction² + sd of gold²), taking each ± for a standard deviation.",
@@ -72,9 +74,9 @@ def _agreement(score: Score) -> Sheet:
         f"{pair.framework}, {pair.model}: prediction {value(pair.prediction, pair.word)}, gold {value(pair.gold)}" for pair in differing
     ]
     if counts.missing:
-        lines.append(f"{counts.missing} pairs of gold are missing in predictions and not counted:")
+        lines.append(f"{counts.missing} pairs of gold are missing in predictions and not counted.")
     for model, own in by_model(pair for pair in pairs if pair.missing).items():
-        lines.append(f"  {model}: {', '.join(pair.framework for pair in own)}")
+        lines.append(f"Missing of {model}: {', '.join(pair.framework for pair in own)}")
     return Sheet("N/A", ("", "prediction has a number", "prediction has none"), rows, tuple(lines))
 
 
@@ -149,4 +151,4 @@ def document(score: Score) -> dict[str, Any]:
     for key, ratios in (("absolute", score.absolute), ("relative", score.relative)):
         for shown, pair in zip(found[key]["pairs"] if ratios else (), ratios.pairs if ratios else (), strict=True):
             shown |= {"ratio": pair.ratio, "difference_sd": pair.deviations}
-    return {"version": 1, **found}
+    return {"version": VERSION, **found}

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -73,8 +74,19 @@ def number(value: float) -> str:
 
 
 def plus_minus(mean: float, std: float | None) -> str:
-    """ "1,547 ± 316", or the mean alone where there is no spread. The spread has the digits that the mean has, or two of its own."""
+    """Return "1,547 ± 316", or the mean alone without a spread. Whole numbers stay whole; else the spread has two digits of its own.
+
+    At most two more than leave the mean three digits: beyond that the spread is written apart, so that it is no zero that it is not.
+    """
     if std is None:
         return number(mean)
-    digits = len(number(mean).partition(".")[2])
-    return f"{number(mean)} ± {f'{std:,.{digits}f}' if std >= 10 ** (1 - digits) or std == 0 else f'{std:.2g}'}"
+    if mean == int(mean) and std == int(std):
+        return f"{mean:,.0f} ± {std:,.0f}"
+    needed = max(0, 2 - _exponent(mean))
+    digits = min(max(needed, 1 - _exponent(std)), needed + 2) if std > 0 else needed
+    spread = f"{std:,.{digits}f}"
+    return f"{mean:,.{digits}f} ± {spread if std == 0 or float(spread.replace(',', '')) else f'{std:.2g}'}"
+
+
+def _exponent(value: float) -> int:
+    return math.floor(math.log10(value))

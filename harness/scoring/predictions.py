@@ -44,7 +44,7 @@ def _entry(run: results.Run, result: CellResult) -> Entry:
         framework=run.titles.get(cell.adapter, cell.adapter),
         model=model.title if model else cell.model,
         value=None if rate is None else Value(mean=rate.mean, std=rate.std),
-        word="N/A" if result.status is Status.UNSUPPORTED else str(result.status),
+        word="N/A" if rate is not None or result.status is Status.UNSUPPORTED else str(result.status),
         unit=f"{model.unit}/s" if model else None,
         mode=cell.mode,
         precision=cell.precision,
