@@ -8,6 +8,7 @@ from harness.gold import cells, names
 from harness.gold.records import Entry
 
 LONGEST_NAME = 200
+NOT_THERE = "not planned"  # what this harness's tables have where the run has no such cell; "N/A" would be a statement
 SPREADS = ("_pm", "_std")
 LONG = {"framework", "model", "value"}
 LONG_ALSO = {"std", "unit"}
@@ -35,7 +36,8 @@ def entries(grid: Grid) -> list[Entry]:
             raise UserError(f"{grid.source}:{line}: has {len(row)} cells where the heading has {len(grid.header)}.{hint}")
     titles = [title.strip() for title in grid.header]
     lower = [title.casefold() for title in titles]
-    return _long(grid, lower) if set(lower) >= LONG else _wide(grid, titles)
+    found = _long(grid, lower) if set(lower) >= LONG else _wide(grid, titles)
+    return [entry for entry in found if entry.word != NOT_THERE]
 
 
 def _long(grid: Grid, titles: list[str]) -> list[Entry]:
