@@ -6,7 +6,7 @@ from typing import NamedTuple
 from harness import results
 from harness.core.models import MODELS
 from harness.errors import UserError
-from harness.gold import files
+from harness.gold import cells, files
 from harness.gold.records import Entry, Value
 from harness.matrix import Cell
 from harness.results import CellResult
@@ -23,9 +23,8 @@ class Predictions(NamedTuple):
 
 def load(name: str) -> Predictions:
     """Return the table in the file ``name``, or the run of that folder, name or "last"; raise ``UserError`` for neither."""
-    path = Path(name)
-    if path.is_file() or path.suffix.lower() in files.SUFFIXES:
-        return Predictions(name, files.read(path))
+    if _is_file(name):
+        return Predictions(name, files.read(Path(name)))
     try:
         folder = results.find(name)
     except UserError as error:
@@ -34,6 +33,14 @@ def load(name: str) -> Predictions:
     unsteady = [result for result in run.cells if result.status is Status.UNSTABLE]
     notes = [f"{len(unsteady)} of the run's numbers are unstable and scored like the others"] if unsteady else []
     return Predictions(f"run {run.id}", [_entry(run, result) for result in run.cells], tuple(notes))
+
+
+def _is_file(name: str) -> bool:
+    """Whether ``name`` is a file, or looks like a table's, so that what is wrong with it is said of a file."""
+    try:
+        return Path(name).is_file() or Path(name).suffix.lower() in files.SUFFIXES
+    except OSError as error:
+        raise UserError(f"{cells.shown(name)}: cannot be looked for: {error.strerror}.")
 
 
 def _entry(run: results.Run, result: CellResult) -> Entry:
