@@ -234,6 +234,62 @@ def show(run: str, as_markdown: bool, details: bool) -> None:
         console.print(terminal.details(loaded))
 
 
+def _print(shown: Any) -> None:
+    """Print text as it is, and what rich draws on a terminal."""
+    from harness.report import terminal
+
+    if isinstance(shown, str):
+        click.echo(shown)
+    else:
+        terminal.console().print(shown)
+
+
+@main.command()
+@click.argument("predictions")
+@click.option(
+    "--gold", default="pytorch-paper", show_default=True, metavar="NAME|FILE", help="A name of `harness gold list`, or a .toml file."
+)
+@click.option("--baseline", metavar="FRAMEWORK", help="Score multiples of this framework's throughputs as well.")
+@click.option("--claim", "claims", multiple=True, metavar="TEXT", help='For example "PyTorch within 17% of fastest". May be repeated.')
+@click.option("--mode", type=click.Choice(["train", "infer"]), help="Score this mode. [default: gold's]")
+@click.option("--precision", metavar="NAME", help="Score this precision. [default: gold's]")
+@click.option("--device", metavar="NAME", help="Score this device's cells.")
+@click.option("--batch", type=click.IntRange(min=1), help="Score this batch.")
+@click.option("--variant", "variants", multiple=True, metavar="FRAMEWORK=VARIANT", help="Score this variant. May be repeated.")
+@click.option("--format", "form", type=click.Choice(["terminal", "markdown", "csv", "json"]), default="terminal", show_default=True)
+def score(**asked: Any) -> None:
+    """Hold PREDICTIONS against a gold table: a run (folder, name, "last") or a table (.csv, .json, .md).
+
+    The exit code is 0 whatever the score is.
+    """
+    from harness.score_command import score_text
+
+    _print(score_text(**asked))
+
+
+@main.group(cls=Edge)
+def gold() -> None:
+    """List and show the gold tables: published throughputs with their conditions."""
+
+
+@gold.command("list")
+def gold_list() -> None:
+    """List the gold tables that ship."""
+    from harness import score_command
+
+    _print(score_command.gold_list())
+
+
+@gold.command("show")
+@click.argument("name", metavar="NAME|FILE")
+@click.option("--format", "form", type=click.Choice(["terminal", "markdown", "csv"]), default="terminal", show_default=True)
+def gold_show(name: str, form: str) -> None:
+    """Show a gold table in throughputs, with source, hardware and conditions."""
+    from harness import score_command
+
+    _print(score_command.gold_show(name, form))
+
+
 @main.group(cls=Edge)
 def env() -> None:
     """Install, list and remove the frameworks' environments."""

@@ -9,7 +9,9 @@ import pytest
 from harness.cli import main
 from harness.config import Config
 from harness.core import hookspecs
+from harness.gold import published
 from harness.paths import PACKAGE
+from harness.report import golds
 from harness.statuses import Status
 
 ROOT = PACKAGE.parent
@@ -35,6 +37,18 @@ def test_the_readme_has_every_option_of_run():
     row = next(line for line in README.splitlines() if line.startswith("| `harness run"))
     shown = {option.opts[0] for option in main.commands["run"].params if isinstance(option, click.Option)}
     assert set(re.findall(r"--[a-z-]+", row)) | {"--config", "--python"} == shown
+
+
+def test_the_gold_tables_are_listed_as_they_are():
+    listed = (ROOT / "docs" / "gold.md").read_text(encoding="utf-8").partition("\n## The tables that ship\n\n")[2]
+    assert listed == golds.catalogue(), "replace what stands under the last heading: python -m harness.report.golds"
+
+
+def test_the_example_of_a_gold_file_is_one(tmp_path):
+    example = re.search(r"```toml\n(.*?)```", (ROOT / "docs" / "gold.md").read_text(encoding="utf-8"), re.DOTALL)
+    (tmp_path / "mine.toml").write_text(example[1])
+    gold = published.read(tmp_path / "mine.toml")
+    assert gold.count() == (3, 1) and round(gold.cells["PyTorch", "AlexNet"].mean) == 1548
 
 
 def test_the_readme_explains_every_status():

@@ -57,6 +57,14 @@ def test_it_lists_what_ships(installed, tmp_path):
     assert f"Suites of {installed.parent.parent}/lib/" in done.stdout and "quick " in done.stdout
 
 
+def test_the_gold_tables_are_inside(installed, tmp_path):
+    done = run(installed, tmp_path, "gold", "show", "pytorch-paper", "--format", "csv")
+    assert done.returncode == 0, done.stderr
+    (tmp_path / "itself.csv").write_text(done.stdout, encoding="utf-8")
+    done = run(installed, tmp_path, "score", "itself.csv", "--format", "markdown")
+    assert done.returncode == 0 and "| gold has a number | 25 | 0 |" in done.stdout, done.stderr
+
+
 def test_it_plans_from_another_folder(installed, tmp_path):
     done = run(installed, tmp_path, "run", "--dry-run")
     assert done.returncode == 0, done.stderr
