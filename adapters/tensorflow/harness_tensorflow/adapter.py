@@ -10,11 +10,11 @@ from tensorflow.python.framework.convert_to_constants import convert_variables_t
 from tensorflow.python.util import _pywrap_util_port
 
 from harness.core import BuildRequest, Graph, Optimizer, TensorSpec, Unsupported, hookimpl
-from harness_tensorflow import lower
+from harness_tensorflow import layout, lower, optimizers
 
 Arrays = Dict[str, np.ndarray]
 Step = Callable[..., Tuple[tf.Tensor, ...]]
-Weights = Dict[str, lower.Weight]
+Weights = Dict[str, layout.Weight]
 
 DTYPES = {"fp64": tf.float64, "fp32": tf.float32}
 VARIANTS = ("function", "xla")
@@ -72,7 +72,7 @@ def lower_graph(graph: Graph, weights: Arrays, request: BuildRequest) -> Tuple[S
             raise Unsupported(node.op, "the TensorFlow adapter has no lowering for it")
         params = {role: weights[name] for role, name in node.params.items()}
         first = node.inputs[0]
-        lowered = function(node, params, lower.Site(flattened.get(first, shapes[first]), request))
+        lowered = function(node, params, lower.Site(flattened.get(first, shapes[first]), request, variables))
         variables.update((node.params[role], weight) for role, weight in lowered.weights.items())
         calls.append((node.name, lowered.call, node.inputs))
     names = graph.outputs + ((graph.loss,) if graph.loss else ())
@@ -97,7 +97,7 @@ def flattened_maps(graph: Graph) -> Dict[str, Tuple[int, ...]]:
             flattened[node.name] = shapes[first]
         elif first in flattened and node.op in ("dropout", "relu"):
             flattened[node.name] = flattened[first]
-        elif first in flattened and node.op != "dense":
+        elif node.op != "dense" and any(name in flattened for name in node.inputs):
             raise Unsupported(node.op, "behind a flatten, TensorFlow's element order allows dense, dropout and relu only")
     return flattened
 
@@ -105,15 +105,12 @@ def flattened_maps(graph: Graph) -> Dict[str, Tuple[int, ...]]:
 def training(forward: Step, weights: Weights, optimizer: Optimizer) -> Step:
     """Return the training step around ``forward``, whose last result is the loss."""
     variables = [weight.variable for weight in weights.values() if weight.variable.trainable]
-    velocities = [tf.Variable(tf.zeros_like(variable), trainable=False) for variable in variables]
+    update = optimizers.make(optimizer, variables)
 
     def step(*tensors: tf.Tensor) -> Tuple[tf.Tensor, ...]:
         with tf.GradientTape() as tape:
             results = forward(*tensors)
-        gradients = tape.gradient(results[-1], variables)
-        for variable, velocity, gradient in zip(variables, velocities, gradients):
-            lr, momentum = (tf.constant(value, variable.dtype) for value in optimizer)
-            tf.raw_ops.ResourceApplyMomentum(var=variable.handle, accum=velocity.handle, lr=lr, grad=gradient, momentum=momentum)
+        update(tape.gradient(results[-1], variables))
         return results
 
     return step
@@ -135,21 +132,21 @@ def prepare(step: Step, graph: Graph, weights: Weights, request: BuildRequest, r
 def freezes(graph: Graph, request: BuildRequest) -> bool:
     """Whether weights become constants, which lets TensorFlow fold batch normalisation into convolutions.
 
-    Dense layers gain nothing and, where most weights are theirs, pay with minutes and many gigabytes of folding. Float64
-    is never timed and would pay in memory.
+    Other weights gain nothing and, where most are of them, pay with minutes and many gigabytes of folding. Float64 is never
+    timed and would pay in memory.
     """
     if request.mode == "train" or request.precision == "fp64":
         return False
-    dense = [graph.params[name].size for node in graph.nodes if node.op == "dense" for name in node.params.values()]
-    return sum(dense) < 0.5 * graph.parameter_count()
+    convolutions = [graph.params[name].size for node in graph.nodes if node.op == "conv2d" for name in node.params.values()]
+    return sum(convolutions) > 0.5 * graph.parameter_count()
 
 
 def signature(spec: TensorSpec, request: BuildRequest) -> tf.TensorSpec:
-    """Return the type of a staged input: images NHWC, indices int64, because int32 tensors stay in host memory on GPUs."""
+    """Return the type of a staged input: images NHWC, whole numbers int64, because int32 tensors stay in host memory on GPUs."""
     shape = (request.batch,) + spec.shape
     if len(shape) == 4:
-        shape = lower.map_layout(shape).shape
-    return tf.TensorSpec(shape, tf.int64 if spec.kind == "index" else DTYPES[request.precision], spec.name)
+        shape = layout.map_layout(shape).shape
+    return tf.TensorSpec(shape, DTYPES[request.precision] if spec.kind == "float" else tf.int64, spec.name)
 
 
 @hookimpl
@@ -169,7 +166,7 @@ def stage_batch(session: Session, arrays: Arrays) -> List[tf.Tensor]:
         array = arrays[spec.name]
         wanted = signature(spec, session.request)
         if array.ndim == 4:
-            array = lower.map_layout(array.shape).inward(array)
+            array = layout.map_layout(array.shape).inward(array)
         with tf.device(session.device):
             staged.append(tf.constant(array, wanted.dtype))
     session.batch = int(staged[0].shape[0])
@@ -206,9 +203,9 @@ def neutral_output(graph: Graph, name: str, array: np.ndarray) -> np.ndarray:
     """Return an output as the graph defines it: maps NCHW, a flattened map with its channels slowest."""
     flattened = flattened_maps(graph)
     if name in flattened:
-        return lower.flat_layout(len(array), flattened[name]).outward(array)
+        return layout.flat_layout(len(array), flattened[name]).outward(array)
     if array.ndim == 4:
-        return lower.map_layout((len(array),) + graph.shapes[name]).outward(array)
+        return layout.map_layout((len(array),) + graph.shapes[name]).outward(array)
     return array
 
 
@@ -217,7 +214,8 @@ def describe(session: Session) -> Dict[str, Any]:
     variable = next(iter(session.weights.values())).variable
     precisions = {dtype: name for name, dtype in DTYPES.items()}
     on_cpu = session.request.device == "cpu"
-    return {
+    embeds = any(node.op == "embedding" for node in session.graph.nodes)
+    ledger = {
         "framework": "TensorFlow",
         "version": tf.__version__,
         "device": neutral_device(variable.device, session.request.device),
@@ -233,6 +231,7 @@ def describe(session: Session) -> Dict[str, Any]:
         "async_steps": not on_cpu,
         "running_var": session.running_var,
     }
+    return dict(ledger, embedding_gradient="dense") if embeds else ledger
 
 
 def execution(session: Session) -> str:

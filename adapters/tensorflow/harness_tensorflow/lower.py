@@ -1,7 +1,7 @@
 """Neutral ops in TensorFlow: one function an op, each returning a call on tensors and the variables that it reads.
 
 A function gets the node, its parameters by role (numpy, neutral layout) and where the node stands. Maps are NHWC inside,
-so convolution weights are HWIO, and a dense layer behind a flatten has its inputs reordered once, at load.
+and a dense layer behind a flatten has its inputs reordered once, at load. What loops over steps is in ``sequence.py``.
 """
 
 from typing import Any, Callable, Dict, NamedTuple, Tuple
@@ -11,41 +11,21 @@ import tensorflow as tf
 
 from harness.core import BuildRequest, Node, Unsupported
 from harness.core.ops import OPS
+from harness_tensorflow import sequence
+from harness_tensorflow.layout import Layout, Shape, Weight, conv_layout, dense_layout, depthwise_layout, plain_layout
 
 Params = Dict[str, np.ndarray]
-Shape = Tuple[int, ...]
 
 STATISTICS = ("mean", "var")
 
 
 class Site(NamedTuple):
-    """``shape`` is the neutral shape of the node's first input; for a flattened map it is that of the map."""
+    """``shape`` is the neutral shape of the node's first input; for a flattened map it is that of the map. ``made`` has the
+    variables of the nodes before, by parameter name."""
 
     shape: Shape
     request: BuildRequest
-
-
-class Layout(NamedTuple):
-    """A neutral array, seen as ``view`` with its axes in the order ``axes``, is the framework's array of ``shape``."""
-
-    neutral: Shape
-    view: Shape
-    axes: Shape
-    shape: Shape
-
-    def inward(self, array: np.ndarray) -> np.ndarray:
-        return array.reshape(self.view).transpose(self.axes).reshape(self.shape)
-
-    def outward(self, array: np.ndarray) -> np.ndarray:
-        moved = tuple(self.view[axis] for axis in self.axes)
-        return array.reshape(moved).transpose(np.argsort(self.axes)).reshape(self.neutral)
-
-
-class Weight(NamedTuple):
-    """A variable and the layout of its values."""
-
-    variable: tf.Variable
-    layout: Layout
+    made: Dict[str, Weight]
 
 
 class Lowered(NamedTuple):
@@ -55,50 +35,20 @@ class Lowered(NamedTuple):
     weights: Dict[str, Weight] = {}
 
 
-def vector_layout(shape: Shape) -> Layout:
-    return Layout(shape, shape, (0,), shape)
-
-
-def map_layout(shape: Shape) -> Layout:
-    """(N, C, H, W) to NHWC."""
-    batch, channels, height, width = shape
-    return Layout(shape, shape, (0, 2, 3, 1), (batch, height, width, channels))
-
-
-def flat_layout(batch: int, source: Shape) -> Layout:
-    """(N, C*H*W) to (N, H*W*C) for a flattened map of the neutral shape ``source``."""
-    size = int(np.prod(source))
-    return Layout((batch, size), (batch,) + source, (0, 2, 3, 1), (batch, size))
-
-
-def conv_layout(shape: Shape) -> Layout:
-    """OIHW to HWIO."""
-    filters, channels, rows, columns = shape
-    return Layout(shape, shape, (2, 3, 1, 0), (rows, columns, channels, filters))
-
-
-def depthwise_layout(shape: Shape, groups: int) -> Layout:
-    """(channels * multiplier, 1, H, W) to (H, W, channels, multiplier)."""
-    filters, _, rows, columns = shape
-    view = (groups, filters // groups, rows, columns)
-    return Layout(shape, view, (2, 3, 0, 1), (rows, columns) + view[:2])
-
-
-def dense_layout(shape: Shape, source: Shape = ()) -> Layout:
-    """(out, in) to (in, out); where ``source`` is the shape of a flattened map, the inputs come in NHWC order."""
-    units, inputs = shape
-    if len(source) == 3:
-        return Layout(shape, (units,) + source, (2, 3, 1, 0), (inputs, units))
-    return Layout(shape, shape, (1, 0), (inputs, units))
-
-
-def _keep(params: Params, weight: Any = None) -> Dict[str, Weight]:
-    """Return variables for ``params``, all of them vectors but the weight, whose layout is given."""
-    layouts = {role: weight if role == "weight" else vector_layout(array.shape) for role, array in params.items()}
+def _keep(node: Node, params: Params, site: Site, **layouts: Layout) -> Dict[str, Weight]:
+    """Return the node's variables by role, plain where no layout is given. Those of a node that it is tied to are shared."""
     return {
-        role: Weight(tf.Variable(layouts[role].inward(array), trainable=role not in STATISTICS), layouts[role])
-        for role, array in params.items()
+        role: site.made[name] if name in site.made else _weight(role, params[role], layouts.get(role, plain_layout(params[role].shape)))
+        for role, name in node.params.items()
     }
+
+
+def _weight(role: str, array: np.ndarray, layout: Layout) -> Weight:
+    return Weight(tf.Variable(layout.inward(array), trainable=role not in STATISTICS), layout)
+
+
+def _values(weights: Dict[str, Weight]) -> Dict[str, tf.Variable]:
+    return {role: weight.variable for role, weight in weights.items()}
 
 
 def _padded(x: tf.Tensor, pads: Shape, value: float = 0.0) -> tf.Tensor:
@@ -123,9 +73,14 @@ def add(node: Node, params: Params, site: Site) -> Lowered:
     return Lowered(tf.add)
 
 
+def attention(node: Node, params: Params, site: Site) -> Lowered:
+    weights = _keep(node, params, site, **{role: dense_layout(params[role].shape) for role in ("query", "key")})
+    return Lowered(lambda query, memory, length: sequence.attention(query, memory, length, _values(weights)), weights)
+
+
 def batch_norm(node: Node, params: Params, site: Site) -> Lowered:
-    weights = _keep(params)
-    values = {role: weight.variable for role, weight in weights.items()}
+    weights = _keep(node, params, site)
+    values = _values(weights)
     if site.request.mode == "infer":
         function = _normalise
     elif site.request.precision == "fp32" and len(site.shape) == 3:
@@ -165,6 +120,19 @@ def _composed_batch_norm(x: tf.Tensor, attrs: Any, gamma: Any, beta: Any, mean: 
     return tf.nn.batch_normalization(x, batch_mean, batch_var, beta, gamma, attrs["epsilon"])
 
 
+def bilstm(node: Node, params: Params, site: Site) -> Lowered:
+    weights = _recurrent(node, params, site)
+    return Lowered(lambda x, length: sequence.bilstm(x, length, _values(weights), site.request), weights)
+
+
+def _recurrent(node: Node, params: Params, site: Site) -> Dict[str, Weight]:
+    return _keep(node, params, site, **{role: dense_layout(array.shape) for role, array in params.items() if array.ndim == 2})
+
+
+def concat(node: Node, params: Params, site: Site) -> Lowered:
+    return Lowered(lambda a, b: tf.concat([a, b], -1))
+
+
 def conv2d(node: Node, params: Params, site: Site) -> Lowered:
     groups = node.attrs["groups"]
     if groups > 1 and params["weight"].shape[1] == 1:
@@ -172,7 +140,7 @@ def conv2d(node: Node, params: Params, site: Site) -> Lowered:
     request = site.request
     if groups > 1 and request.mode == "train" and request.device == "cpu" and request.variant != "xla":
         raise Unsupported(node.op, "TensorFlow has no gradient of grouped convolutions on CPUs outside XLA")
-    weights = _keep(params, conv_layout(params["weight"].shape))
+    weights = _keep(node, params, site, weight=conv_layout(params["weight"].shape))
     padding, pads = _windows(node)
 
     def call(x: tf.Tensor) -> tf.Tensor:
@@ -185,7 +153,7 @@ def _depthwise(node: Node, params: Params, site: Site) -> Lowered:
     rows, columns = node.attrs["stride"]
     if rows != columns:
         raise Unsupported(node.op, "TensorFlow's depthwise convolution wants equal strides")
-    weights = _keep(params, depthwise_layout(params["weight"].shape, node.attrs["groups"]))
+    weights = _keep(node, params, site, weight=depthwise_layout(params["weight"].shape, node.attrs["groups"]))
     padding, pads = _windows(node)
 
     def call(x: tf.Tensor) -> tf.Tensor:
@@ -199,13 +167,18 @@ def _biased(y: tf.Tensor, weights: Dict[str, Weight]) -> tf.Tensor:
 
 
 def dense(node: Node, params: Params, site: Site) -> Lowered:
-    weights = _keep(params, dense_layout(params["weight"].shape, site.shape))
-    return Lowered(lambda x: _biased(tf.matmul(x, weights["weight"].variable), weights), weights)
+    weights = _keep(node, params, site, weight=dense_layout(params["weight"].shape, site.shape))
+    return Lowered(lambda x: _biased(sequence.project(x, weights["weight"].variable), weights), weights)
 
 
 def dropout(node: Node, params: Params, site: Site) -> Lowered:
     rate = node.attrs["rate"] if site.request.mode == "train" else 0.0
     return Lowered(lambda x: tf.nn.dropout(x, rate) if rate else x)
+
+
+def embedding(node: Node, params: Params, site: Site) -> Lowered:
+    weights = _keep(node, params, site)
+    return Lowered(lambda ids: tf.gather(weights["table"].variable, ids), weights)
 
 
 def flatten(node: Node, params: Params, site: Site) -> Lowered:
@@ -216,6 +189,11 @@ def global_avg_pool(node: Node, params: Params, site: Site) -> Lowered:
     return Lowered(lambda x: tf.reduce_mean(x, (1, 2)))
 
 
+def lstm(node: Node, params: Params, site: Site) -> Lowered:
+    weights = _recurrent(node, params, site)
+    return Lowered(lambda x: sequence.lstm(x, _values(weights), site.request), weights)
+
+
 def max_pool2d(node: Node, params: Params, site: Site) -> Lowered:
     pads = OPS["max_pool2d"].full_pads(node.attrs, site.shape)
     kernel, stride = node.attrs["kernel"], node.attrs["stride"]
@@ -223,8 +201,31 @@ def max_pool2d(node: Node, params: Params, site: Site) -> Lowered:
     return Lowered(lambda x: tf.nn.max_pool2d(_padded(x, pads, x.dtype.min), kernel, stride, "VALID"))
 
 
+def mul(node: Node, params: Params, site: Site) -> Lowered:
+    return Lowered(tf.multiply)
+
+
 def relu(node: Node, params: Params, site: Site) -> Lowered:
     return Lowered(tf.nn.relu)
+
+
+def sequence_cross_entropy(node: Node, params: Params, site: Site) -> Lowered:
+    smoothing = node.attrs["smoothing"]
+
+    def call(logits: tf.Tensor, labels: tf.Tensor, length: tf.Tensor) -> tf.Tensor:
+        batch, steps, classes = logits.shape
+        wanted = tf.one_hot(labels, classes, 1 - smoothing + smoothing / classes, smoothing / classes, dtype=logits.dtype)
+        cost = tf.nn.softmax_cross_entropy_with_logits(wanted, logits)
+        return tf.reduce_sum(cost * tf.sequence_mask(length, steps, cost.dtype)) / batch
+
+    return Lowered(call)
+
+
+def sigmoid_cross_entropy(node: Node, params: Params, site: Site) -> Lowered:
+    def call(logits: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
+        return tf.reduce_mean(tf.nn.sigmoid_cross_entropy_with_logits(tf.cast(labels, logits.dtype), logits[:, 0]))
+
+    return Lowered(call)
 
 
 def softmax_cross_entropy(node: Node, params: Params, site: Site) -> Lowered:

@@ -8,7 +8,7 @@ import tensorflow as tf
 from keras import layers
 
 from harness.core import BuildRequest, Graph, Optimizer, Unsupported
-from harness_tensorflow import lower
+from harness_tensorflow import layout
 from harness_tensorflow.adapter import DTYPES, Session, Step, configure, device_name, prepare
 
 # Names of a layer's variables by the role of the neutral parameter.
@@ -43,24 +43,24 @@ def resnet50(side: int) -> keras.Model:
     return keras.Model(image, layers.Dense(1000, name="fc")(x))
 
 
-def load(model: keras.Model, graph: Graph, weights: Dict[str, np.ndarray]) -> Dict[str, lower.Weight]:
+def load(model: keras.Model, graph: Graph, weights: Dict[str, np.ndarray]) -> Dict[str, layout.Weight]:
     """Copy what the graph says to the layers, whose names it shares, and return their variables by parameter name."""
     loaded = {}
     for name, spec in graph.params.items():
         shape = weights[name].shape
-        layout = {1: lower.vector_layout, 2: lower.dense_layout, 4: lower.conv_layout}[len(shape)](shape)
+        wanted = {1: layout.plain_layout, 2: layout.dense_layout, 4: layout.conv_layout}[len(shape)](shape)
         variable = getattr(model.get_layer(name.rpartition(".")[0]), TENSORS[spec.role])
-        variable.assign(layout.inward(weights[name]))
-        loaded[name] = lower.Weight(variable.value, layout)
+        variable.assign(wanted.inward(weights[name]))
+        loaded[name] = layout.Weight(variable.value, wanted)
     for node in graph.nodes:
         if node.op == "batch_norm":  # the parity gate asks for a momentum of its own
             model.get_layer(node.name).momentum = 1 - node.attrs["momentum"]
     return loaded
 
 
-def training(model: keras.Model, wanted: Optimizer) -> Step:
+def training(model: keras.Model, rule: Optimizer) -> Step:
     loss_of = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-    optimizer = keras.optimizers.SGD(wanted.lr, wanted.momentum)
+    optimizer = keras.optimizers.SGD(rule.lr, rule.momentum)
     optimizer.build(model.trainable_variables)
 
     def step(image: tf.Tensor, labels: tf.Tensor) -> Tuple[tf.Tensor, ...]:
