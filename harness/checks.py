@@ -33,6 +33,15 @@ def first_failure(checks: Sequence[Comparison]) -> str | None:
     return None
 
 
+def first_share(checks: Sequence[Comparison]) -> str | None:
+    """Return a sentence about the first check of a sync proof that failed: its numbers are shares of the steps' time."""
+    for check in checks:
+        if not check.passed:
+            share = "not finite" if check.error is None else f"{check.error:.0%}"
+            return f"{check.what}: {share} of it, limit {check.limit:.0%} ({check.worst})"
+    return None
+
+
 def judge(checks: Sequence[Comparison], rate: Rate, finite: bool, measure: Measure) -> tuple[Status, str]:
     """Return the status and its reason: parity-failed, unstable or ok."""
     failure = first_failure(checks) if checks else "nothing was compared with the reference"

@@ -46,6 +46,8 @@ class Measure(_Table):
 
     warmup_seconds: float = pydantic.Field(2.0, ge=0, description="least time of steps before timing, the first step apart")
     warmup_steps: Positive = pydantic.Field(3, description="least number of those steps")
+    warmup_cap_seconds: float = pydantic.Field(20.0, ge=0, description="warm-up ends here, steady or not")
+    steady_within: float = pydantic.Field(0.05, gt=0, description="steady: coefficient of variation of the last three windows' step times")
     blocks: int = pydantic.Field(10, ge=2, strict=True, description="least number of timed blocks of each worker of a cell")
     most_blocks: int = pydantic.Field(
         40, ge=2, strict=True, description="where the rate is not precise enough after them, go on up to this number"

@@ -40,11 +40,15 @@ class Facts(NamedTuple):
     threads: int
     sessions: Sequence[dict[str, Any]]
     step_seconds: float
+    warm_ups: Sequence[dict[str, Any]] = ()  # the "warmed-up" events
+    alone: bool = False  # whether it was measured apart from its rivals
 
 
 def raised(facts: Facts) -> tuple[str, ...]:
     """Return a sentence for every blemish."""
-    return tuple(flag for look in (_trend, _outliers, _processes, _foreign, _cores, _short, _sessions) for flag in look(facts))
+    return tuple(
+        flag for look in (_alone, _unsteady, _trend, _outliers, _processes, _foreign, _cores, _short, _sessions) for flag in look(facts)
+    )
 
 
 def _rates(facts: Facts) -> dict[int, list[float]]:
@@ -53,6 +57,18 @@ def _rates(facts: Facts) -> dict[int, list[float]]:
     for block in facts.blocks:
         rates.setdefault(block.process, []).append(block.rate)
     return rates
+
+
+def _alone(facts: Facts) -> Iterator[str]:
+    if facts.alone:
+        yield "measured alone, since memory did not hold all rivals at once: it has no ratios"
+
+
+def _unsteady(facts: Facts) -> Iterator[str]:
+    for event in facts.warm_ups:
+        if not event["steady"]:
+            spread = "too few steps to tell" if event["spread"] is None else f"they differed by {event['spread']:.1%}"
+            yield f"not steady after {event['steps']} steps of warm-up ({event['seconds']:.1f} s): {spread}"
 
 
 def _trend(facts: Facts) -> Iterator[str]:
@@ -96,6 +112,9 @@ def _foreign(facts: Facts) -> Iterator[str]:
 
 
 def _cores(facts: Facts) -> Iterator[str]:
+    taken = max((finished.get("cpus") or 0 for finished in facts.sessions[1::2]), default=0)
+    if taken > facts.threads:
+        yield f"cores: it gave itself {taken} CPUs, {facts.threads} were granted"
     if facts.cpu_per_wall > OVER_GRANTED * facts.threads:
         yield f"cores: {facts.cpu_per_wall:.1f} were in use, {facts.threads} were granted"
 

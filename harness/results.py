@@ -179,8 +179,15 @@ def load(folder: Path) -> Run:
     return Run(folder=folder, suite=suite, cells=results, torn=torn, **fields)
 
 
+def _of_last_attempts(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Leave out what a process did before it was measured again, alone."""
+    again = {event["process"]: number for number, event in enumerate(events) if event["event"] == "alone"}
+    return [event for number, event in enumerate(events) if number >= again.get(event.get("process", 0), 0)]
+
+
 def summarise(cell: Cell, events: list[dict[str, Any]], measure: Measure, threads: int) -> CellResult:
     """Return what ``events`` say about ``cell``, judged by ``checks``."""
+    events = _of_last_attempts(events)
     by_kind = {event["event"]: event for event in events}
     compared = [Check.model_validate(check) for event in events for check in event.get("checks", ())]
     built = by_kind.get("built", {})
@@ -210,11 +217,13 @@ def summarise(cell: Cell, events: list[dict[str, Any]], measure: Measure, thread
     status, reason = checks.judge(compared, speed, bool(by_kind["finished"]["finite"]), measure)
     cpu = sum(event["cpu_seconds"] for event in timed) / sum(seconds)
     facts = flags.Facts(
-        blocks,
-        cpu,
-        threads,
-        [event for event in events if event["event"] in ("built", "finished")],
-        min(s / n for s, n in zip(seconds, steps, strict=True)),
+        blocks=blocks,
+        cpu_per_wall=cpu,
+        threads=threads,
+        sessions=[event for event in events if event["event"] in ("built", "finished")],
+        step_seconds=min(time / count for time, count in zip(seconds, steps, strict=True)),
+        alone="alone" in by_kind,
+        warm_ups=[event for event in events if event["event"] == "warmed-up"],
     )
     return result.model_copy(
         update={"status": status, "reason": reason, "rate": speed, "cpu_per_wall": cpu, "blocks": blocks, "flags": flags.raised(facts)}

@@ -1,8 +1,9 @@
 """One cell being measured: the host's account of its worker, from proof to blocks."""
 
 import math
+import statistics
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from harness import checks, noise
 from harness.adapters import Adapter
@@ -20,7 +21,27 @@ BLOCK_LIMIT = 60.0  # seconds on top of twenty times the time that a block is ex
 LONG_STEP = 1.0  # seconds, beside which the milliseconds of a cold start are nothing
 FEWEST_BLOCKS = 3  # whatever the budget: fewer have no spread worth printing
 
+# Speed is steady when the last windows' step times have a coefficient of variation below a limit, as Georges, Buytaert and
+# Eeckhout have it (Statistically rigorous Java performance evaluation, OOPSLA 2007, section 3.3).
+STEADY_WINDOWS = 3
+MOMENT = 0.1  # seconds that three windows take at least: shorter ones tell about the clock
+
 Tell = Callable[[str, str], None]  # cell key and what is going on
+
+
+def relative_spread(values: list[float]) -> float:
+    """The coefficient of variation; infinite for fewer values than a verdict wants."""
+    if len(values) < STEADY_WINDOWS:
+        return math.inf
+    return statistics.stdev(values) / statistics.mean(values)
+
+
+class Done(NamedTuple):
+    """What a session ran before its warm-up: seconds and steps in all, and the step times seen, shortest run first."""
+
+    seconds: float
+    steps: int
+    step_seconds: tuple[float, ...]
 
 
 class Rival:
@@ -51,17 +72,26 @@ class Rival:
         self.step_seconds = max(event["seconds"] / steps, 1e-9)  # a step below the clock's resolution is no division by zero
         return float(event["seconds"])
 
-    def warm_up(self, measure: Measure, seconds: float = 0.0, total: int = 0) -> None:
-        """Run growing blocks until both least time and least steps are reached, then fix the size of a timed block.
+    def warm_up(self, measure: Measure, done: Done) -> None:
+        """Run windows of steps until both least time and least steps are reached and speed is steady, or the cap is.
 
-        ``seconds`` and ``total`` are those of steps that were run before, in the sync proof.
+        What the sync proof ran before was warm-up too. Then the size of a timed block is fixed.
         """
-        steps = 1
-        while seconds < measure.warmup_seconds or total < measure.warmup_steps or not self.step_seconds:
+        seconds, total, windows = done.seconds, done.steps, list(done.step_seconds)
+        steps, spread = 1, math.inf
+        while True:
             seconds += self.block(steps, "warm-up")
             total += steps
-            left = max(0.0, measure.warmup_seconds - seconds)
-            steps = max(1, min(2 * steps, math.ceil(left / self.step_seconds)))
+            windows.append(self.step_seconds)
+            spread = relative_spread(windows[-STEADY_WINDOWS:])
+            enough = seconds >= measure.warmup_seconds and total >= measure.warmup_steps
+            if (enough and spread <= measure.steady_within) or seconds >= max(measure.warmup_seconds, measure.warmup_cap_seconds):
+                break
+            window = max(measure.warmup_seconds, MOMENT) / STEADY_WINDOWS
+            steps = max(1, min(2 * steps, math.ceil(window / self.step_seconds)))
+        steady = spread <= measure.steady_within
+        verdict = {"steady": steady, "spread": spread if math.isfinite(spread) else None, "steps": total, "seconds": seconds}
+        self.journal.write("warmed-up", cell=self.cell.key, process=self.process, **verdict)
         self.steps = max(1, round(measure.block_seconds / self.step_seconds))
 
     def timed_block(self, number: int) -> None:
@@ -95,11 +125,10 @@ def _silent(cell: str, news: str) -> None:
     """Tell nobody."""
 
 
-def prove(rival: Rival, job: Job, tell: Tell = _silent) -> tuple[float, int]:
+def prove(rival: Rival, job: Job, tell: Tell = _silent) -> Done:
     """Start the job, prove parity small, build full size and check that, prove its sync; raise ``WorkerFailed``.
 
-    Parity is a property of code and environment: only a cell's first worker proves it. Returns seconds and steps that the
-    sync proof ran, which are warm-up.
+    Parity is a property of code and environment: only a cell's first worker proves it.
     """
     rival.ask(job.to_json(), LIMITS["start"])
     event: dict[str, Any] = {}
@@ -107,7 +136,9 @@ def prove(rival: Rival, job: Job, tell: Tell = _silent) -> tuple[float, int]:
         tell(rival.cell.key, news)
         event = rival.ask({"do": phase}, LIMITS[phase])
         found = [Check.model_validate(check) for check in event["checks"]]
-        failure = checks.first_failure(found)
+        status, failure = Status.PARITY_FAILED, checks.first_failure(found)
+        if phase == "sync":
+            status, failure = Status.SYNC_FAILED, checks.first_share(found)
         if failure:
-            raise WorkerFailed(Status.SYNC_FAILED if phase == "sync" else Status.PARITY_FAILED, failure)
-    return event["seconds"], event["steps"]
+            raise WorkerFailed(status, failure)
+    return Done(event["seconds"], event["steps"], tuple(timing["synced"] / timing["steps"] for timing in event["timings"]))

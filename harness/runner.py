@@ -18,6 +18,9 @@ from harness.rival import LIMITS, Rival, Tell, job_of, prove
 from harness.statuses import Status
 from harness.worker import Worker, WorkerFailed
 
+FIRST_ROUND = 0
+ROUNDS_APART = 1_000_000  # rounds of a cell that was measured alone have numbers that no rival's have: they are no pairs
+
 
 class Runner:
     """Measures planned cells and writes every event to the journal."""
@@ -41,6 +44,7 @@ class Runner:
         self.tell = tell
         self._alive: list[Rival] = []
         self._ended: set[str] = set()
+        self._later: list[Cell] = []
 
     def run(self, planned: list[Planned]) -> None:
         """Measure every cell; one cell's failure ends that cell alone. An interrupt ends the workers and goes on up."""
@@ -76,7 +80,14 @@ class Runner:
                 self._end(item.cell, Status.OK, "")
 
     def _process(self, cells: list[Cell], process: int) -> None:
-        """Give every cell a fresh worker, alternate their blocks, and let the workers go."""
+        """Give every cell a fresh worker, alternate their blocks, and let the workers go; then those that had no room, alone."""
+        self._later = []
+        self._together(cells, process, FIRST_ROUND)
+        for number, cell in enumerate(self._later, start=1):
+            self.journal.write("alone", cell=cell.key, process=process)
+            self._together([cell], process, FIRST_ROUND + number * ROUNDS_APART)
+
+    def _together(self, cells: list[Cell], process: int, first_round: int) -> None:
         for cell in cells:
             outcome = self.outcomes[cell.adapter, cell.device_kind]
             assert not isinstance(outcome, EnvFailed)
@@ -84,7 +95,7 @@ class Runner:
         if self._alive:
             names = ", ".join(rival.cell.name for rival in self._alive)
             self.tell("/".join(map(str, cells[0].group)), f"measuring {names} in alternating blocks")
-        self._alternate()
+        self._alternate(first_round)
         for rival in list(self._alive):
             self._guard(rival, self._finish)
 
@@ -97,8 +108,13 @@ class Runner:
                 rival.worker.park()
         except WorkerFailed as failure:
             with interrupts.postponed():
+                beside = len(self._alive) > 1
                 self._dismiss(rival)
-                self._end(rival.cell, failure.status, failure.reason)
+                if failure.status is Status.OOM and beside:  # the memory may do for one
+                    self._later.append(rival.cell)
+                    self.tell(rival.cell.key, "there is no memory for it beside its rivals; it will be measured alone")
+                else:
+                    self._end(rival.cell, failure.status, failure.reason)
 
     def _dismiss(self, rival: Rival) -> None:
         """End a rival's worker, before anything else runs: a hung one would spoil the next cell."""
@@ -126,14 +142,14 @@ class Runner:
     def _prove_and_warm_up(self, rival: Rival) -> None:
         done = prove(rival, job_of(rival.cell, self.adapters[rival.cell.adapter], self.cpus, self.seed), self.tell)
         self.tell(rival.cell.key, "warming up")
-        rival.warm_up(self.measure, *done)
+        rival.warm_up(self.measure, done)
 
-    def _alternate(self) -> None:
+    def _alternate(self, first_round: int) -> None:
         """Run rounds of one block each, A B C, C B A, A B C ..., until all are precise enough or out of budget.
 
         Who has budget goes on while anybody is not done, so that rounds have pairs.
         """
-        for number in count():
+        for number in count(first_round):
             able = [rival for rival in self._alive if rival.has_budget(self.measure)]
             if not able or all(rival.is_done(self.measure) for rival in able):
                 return

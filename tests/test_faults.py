@@ -1,6 +1,7 @@
 """What went wrong in other people's benchmarks, done on purpose: each ends in a status or a flag, or does no harm."""
 
 import os
+import re
 
 import pytest
 
@@ -24,7 +25,7 @@ def test_work_that_is_queued_and_waited_for_is_measured_right(project):
 def test_a_sync_that_does_not_wait_is_found_out(project):
     cell = measured(project, "never-waits")
     assert cell.status == "sync-failed" and cell.rate is None
-    assert cell.reason.startswith("time left after sync: ")
+    assert cell.reason.startswith("time left after sync: ") and "% of it, limit 20% (" in cell.reason
 
 
 def test_a_step_below_the_clock_is_flagged_and_ends(project):
@@ -57,13 +58,13 @@ def test_another_precision_halfway_is_no_number(project):
 @pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="there is only one core to take")
 def test_taking_cores_that_were_not_granted_is_flagged(project):
     cell = measured(project, "takes-all-cores", blocks=3, most_blocks=3)
-    assert any(flag.startswith("cores: ") for flag in cell.flags) or cell.status == "unstable", (cell.reason, cell.flags)
+    assert f"cores: it gave itself {os.cpu_count()} CPUs, 1 were granted" in cell.flags, (cell.reason, cell.flags)
 
 
 def test_two_alike_are_not_told_apart(project):
     outcome = project.configure(measure=STEADY).run("compare", "numpy=sleeper", "--model", "mobilenet", "--mode", "infer")
     assert outcome.code == 0
-    row = next(line for line in outcome.out.splitlines() if "NumPy again" in line and "[" in line)
+    row = next(line for line in outcome.out.splitlines() if "NumPy again" in line and re.search(r"\[\d\.", line))
     assert "same" in row or "undecided" in row
     assert "WARNING" not in outcome.out
 

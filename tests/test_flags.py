@@ -42,7 +42,16 @@ def session(**finished):
             "processes differ: the fastest of 2 is 20.0%",
         ),
         (facts(blocks=[Timed(0, 0, 100.0, 0.0), Timed(0, 1, 100.0, 1.3)]), "noise: others used up to 1.3 cores during 1 of 2 blocks"),
+        (
+            facts(warm_ups=[{"steady": True}, {"steady": False, "spread": 0.31, "steps": 40, "seconds": 20.04}]),
+            "not steady after 40 steps of warm-up (20.0 s): they differed by 31.0%",
+        ),
+        (
+            facts(warm_ups=[{"steady": False, "spread": None, "steps": 2, "seconds": 30.0}]),
+            "not steady after 2 steps of warm-up (30.0 s): too few",
+        ),
         (facts(cpu_per_wall=3.9), "cores: 3.9 were in use, 2 were granted"),
+        (facts(sessions=session(cpus=4)), "cores: it gave itself 4 CPUs, 2 were granted"),
         (facts(step_seconds=2e-6), "too short: a step takes 2.00 microseconds"),
         (facts(sessions=session(ledger={"compilations": 2})), "settings changed while timed: compilations from 1 to 2"),
         (facts(sessions=session(loss=2.0)), "training does nothing: the loss was 2 in the first step and is in the last"),

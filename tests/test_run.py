@@ -42,7 +42,9 @@ def test_an_honest_cell_is_ok(project):
 
 def test_the_rate_is_the_true_one(project):
     """A step of the sleeper takes 50 ms, so at batch 2 it does 40 samples a second."""
-    project.configure(measure={"warmup_seconds": 0.1, "blocks": 4, "block_seconds": 0.25, "unstable_above": 1000}).run("run", "--variant", "numpy=sleeper")
+    project.configure(measure={"warmup_seconds": 0.1, "blocks": 4, "block_seconds": 0.25, "unstable_above": 1000}).run(
+        "run", "--variant", "numpy=sleeper"
+    )
     (cell,) = project.result().cells
     assert cell.status == "ok", cell.reason
     assert cell.rate.mean == pytest.approx(40, rel=0.05)

@@ -139,6 +139,7 @@ class Worker:
             "loss": _number(loss),
             "subnormals": _subnormals(results),
             "ledger": dict(ledger, window=_window(self.job.mode)),
+            "cpus": _allowed_cpus(),
             "peak_rss_bytes": _peak_rss(),
         }
 
@@ -152,6 +153,11 @@ def _peak_rss() -> int:
 
     scale = 1 if sys.platform == "darwin" else 1024  # Linux counts in KiB
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * scale
+
+
+def _allowed_cpus() -> Any:
+    """How many CPUs the process may use by now, where the system tells."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None
 
 
 def _number(value: Any) -> Any:
