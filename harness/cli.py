@@ -59,6 +59,7 @@ def _choice_options(command: Callable[..., Any]) -> Callable[..., Any]:
         ("mode", "train or infer."),
         ("device", "cpu, cuda or cuda:N."),
         ("precision", "For example fp32."),
+        ("track", "as-shipped, or matched: no folding, no fusing, alike for all."),
         ("variant", "ADAPTER=VARIANT, for example pytorch=compile."),
     )
     command = click.option("--baseline", metavar="ADAPTER", help="Take ratios to this framework.")(command)
@@ -146,6 +147,7 @@ def run(context: click.Context, /, dry_run: bool, **choices: Any) -> None:
 @click.option("--model", "models", multiple=True, required=True, help="Compare on this model. May be given several times.")
 @click.option("--mode", "modes", multiple=True, help="train or infer. [default: both]")
 @click.option("--device", "devices", multiple=True, help="cpu, cuda or cuda:N. [default: cpu]")
+@click.option("--track", "tracks", multiple=True, help="as-shipped or matched. [default: as-shipped]")
 @click.option("--batch", type=click.IntRange(min=1), help="Samples a step.")
 @click.option("--aa", is_flag=True, help="Measure the first one twice: what differs from itself shows the noise.")
 @_config_option

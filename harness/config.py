@@ -34,6 +34,7 @@ Names = Some[str]
 Positive = Annotated[int, pydantic.Field(ge=1, strict=True)]
 Mode = Literal["train", "infer"]
 Precision = Literal["fp32", "tf32", "fp16", "bf16", "int8"]
+Track = Literal["as-shipped", "matched"]
 Device = Annotated[str, pydantic.AfterValidator(_is_device)]
 
 
@@ -79,6 +80,9 @@ class Suite(_Table):
     modes: Some[Mode] = ("train", "infer")
     devices: Some[Device] = ("cpu",)
     precisions: Some[Precision] = ("fp32",)
+    tracks: Some[Track] = pydantic.Field(
+        ("as-shipped",), description="as-shipped: each framework's recommended settings; matched: no folding, no fusing, alike for all"
+    )
     variants: dict[str, Names] = pydantic.Field({}, description="execution variants by adapter; the first of its manifest otherwise")
     batch: Positive = pydantic.Field(description="samples a step")
     batches: dict[str, Positive] = pydantic.Field({}, description="samples a step for single models")

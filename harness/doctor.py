@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from harness import hostinfo, paths
+from harness import hostinfo, noise, paths
 from harness.config import Containers
 from harness.envs import container, engine, image
 from harness.envs.base import EnvFailed
@@ -28,12 +28,7 @@ def examine(containers: Containers) -> Iterator[Finding]:
     host = hostinfo.describe()
     cpus = len(host["cpus"])
     yield Finding(True, f"host: {host['system']} {host['machine']}, {host['cpu']}, Python {host['python']}")
-    quota = host["cpu_quota"]
-    if quota is not None and quota < cpus:
-        cure = f"libraries start {cpus} threads. Set threads in the suite."
-        yield Finding(False, f"CPU: {cpus} visible but only {quota:g} granted by the control group; {cure}")
-    else:
-        yield Finding(True, f"CPU: {cpus} logical CPUs may be used")
+    yield Finding(True, f"CPU: {cpus} logical CPUs may be used")
     yield Finding(True, f"memory: {_size(host['memory_bytes'])}, swap {_size(host['swap_bytes'])}")
     for gpu in host["gpus"]:
         yield Finding(True, f"GPU {gpu['index']}: {gpu['name']}, {_size(gpu['memory_bytes'])}, driver {gpu['driver']}, {gpu['uuid']}")
@@ -42,7 +37,7 @@ def examine(containers: Containers) -> Iterator[Finding]:
     yield _engine(containers)
     yield from _disk("cache", paths.cache())
     yield from _disk("runs", paths.runs())
-    yield from _noise(host["load_average"], host["governor"], cpus)
+    yield from (Finding(False, f"noise: {warning}") for warning in noise.warnings(host))
 
 
 def _engine(settings: Containers) -> Finding:
@@ -72,11 +67,3 @@ def _disk(what: str, folder: Path) -> Iterator[Finding]:
         free > 10 * 2**30,
         f"{what}: {folder}, {_size(free)} free" + ("" if free > 10 * 2**30 else "; environments need about 4 GiB for CPU, 20 for CUDA"),
     )
-
-
-def _noise(load: float | None, governor: str | None, cpus: int) -> Iterator[Finding]:
-    if load is not None:
-        busy = load > 0.3 * cpus
-        yield Finding(not busy, f"noise: load average {load:.2f}" + ("; other work on this host will show in the numbers" if busy else ""))
-    if governor not in (None, "performance"):
-        yield Finding(False, f"noise: frequency governor is '{governor}'; 'performance' keeps the clock steady")

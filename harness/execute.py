@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import click
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from harness import hostinfo, results
+from harness import hostinfo, noise, results
 from harness.adapters import Adapter
 from harness.config import Places, Suite
 from harness.envs import provision
@@ -48,9 +48,13 @@ def execute(name: str, suite: Suite, adapters: dict[str, Adapter], places: Place
         raise UserError(f"threads is {threads}, but only {len(cpus)} CPUs may be used here.")
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # a polite kill ends like Ctrl-C: workers gone, events written
     titles = {item.cell.adapter: adapters[item.cell.adapter].manifest.title for item in planned}
-    journal = results.create(name, suite, hostinfo.describe(), threads, titles, command)
+    host = hostinfo.describe()
+    journal = results.create(name, suite, host, threads, titles, command)
     console = terminal.console(stderr=True)
     console.print(f"run {journal.folder}: {len(planned)} cells of suite '{name}', {threads} CPU threads")
+    journal.write("noise", found=(found := noise.warnings(host)))
+    for warning in found:
+        console.print(f"noise: {warning}", soft_wrap=True)
     start = time.monotonic()
 
     def tell(cell: str, news: str) -> None:

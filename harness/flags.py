@@ -30,6 +30,10 @@ class Timed(Protocol):
     def rate(self) -> float: ...
     @property
     def others(self) -> float | None: ...
+    @property
+    def throttled(self) -> tuple[str, ...]: ...
+    @property
+    def gpu_processes(self) -> int: ...
 
 
 class Facts(NamedTuple):
@@ -41,14 +45,13 @@ class Facts(NamedTuple):
     sessions: Sequence[dict[str, Any]]
     step_seconds: float
     warm_ups: Sequence[dict[str, Any]] = ()  # the "warmed-up" events
+    rivals: int = 1  # workers of this run that were alive together
     alone: bool = False  # whether it was measured apart from its rivals
 
 
 def raised(facts: Facts) -> tuple[str, ...]:
     """Return a sentence for every blemish."""
-    return tuple(
-        flag for look in (_alone, _unsteady, _trend, _outliers, _processes, _foreign, _cores, _short, _sessions) for flag in look(facts)
-    )
+    return tuple(flag for look in LOOKS for flag in look(facts))
 
 
 def _rates(facts: Facts) -> dict[int, list[float]]:
@@ -111,6 +114,16 @@ def _foreign(facts: Facts) -> Iterator[str]:
         yield f"noise: others used up to {max(busy):.1f} cores during {len(busy)} of {len(facts.blocks)} blocks"
 
 
+def _gpu(facts: Facts) -> Iterator[str]:
+    throttled = [block for block in facts.blocks if block.throttled]
+    if throttled:
+        reasons = ", ".join(dict.fromkeys(reason for block in throttled for reason in block.throttled))
+        yield f"throttled: the GPU lowered its clock in {len(throttled)} of {len(facts.blocks)} blocks ({reasons})"
+    crowd = max((block.gpu_processes for block in facts.blocks), default=0)
+    if crowd > 1 and facts.rivals < crowd:
+        yield f"noise: {crowd} processes were on the GPU, {facts.rivals} of them this run's"
+
+
 def _cores(facts: Facts) -> Iterator[str]:
     taken = max((finished.get("cpus") or 0 for finished in facts.sessions[1::2]), default=0)
     if taken > facts.threads:
@@ -138,3 +151,6 @@ def _sessions(facts: Facts) -> Iterator[str]:
         share = finished.get("subnormals", 0.0)
         if not math.isnan(share) and share > SUBNORMALS:
             yield f"subnormals: {share:.1%} of the numbers that the session ended with, which slows CPUs"
+
+
+LOOKS = (_alone, _unsteady, _trend, _outliers, _processes, _foreign, _gpu, _cores, _short, _sessions)

@@ -106,6 +106,20 @@ def gpus() -> list[dict[str, Any]]:
         pynvml.nvmlShutdown()
 
 
+def gpu_index(device: str) -> int:
+    """NVML's index of "cuda" or "cuda:N".
+
+    CUDA counts the devices that CUDA_VISIBLE_DEVICES lists, NVML counts all: a listed index or UUID is looked up.
+    """
+    number = int(device.partition(":")[2] or 0)
+    visible = [item.strip() for item in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if item.strip()]
+    if number >= len(visible):
+        return number
+    if visible[number].isdigit():
+        return int(visible[number])
+    return next((gpu["index"] for gpu in gpus() if gpu["uuid"].startswith(visible[number])), number)
+
+
 def describe() -> dict[str, Any]:
     """The host as a run stores it."""
     import psutil

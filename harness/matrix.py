@@ -1,6 +1,7 @@
 """From a suite to cells: which there are, and which of them are N/A before anything runs, and why."""
 
 from collections.abc import Callable
+from itertools import product
 
 import pydantic
 
@@ -25,6 +26,7 @@ class Cell(pydantic.BaseModel):
     variant: str
     batch: int
     size: int
+    track: str = "as-shipped"
     copy_number: int = 1  # 2 for the baseline's second appearance in an A/A comparison
 
     @property
@@ -35,14 +37,16 @@ class Cell(pydantic.BaseModel):
     @property
     def key(self) -> str:
         """The cell's name in events and messages."""
-        return f"{self.model}/{self.mode}/{self.device}/{self.precision}/b{self.batch}/s{self.size}/{self.adapter}/{self.variant}" + (
-            f"/{self.copy_number}" if self.copy_number > 1 else ""
+        return (
+            f"{self.model}/{self.mode}/{self.device}/{self.precision}/b{self.batch}/s{self.size}/{self.adapter}/{self.variant}"
+            + ("" if self.track == "as-shipped" else f"/{self.track}")
+            + ("" if self.copy_number == 1 else f"/{self.copy_number}")
         )
 
     @property
-    def group(self) -> tuple[str, str, str, str, int, int]:
+    def group(self) -> tuple[str, str, str, str, str, int, int]:
         """Cells of one group differ only in framework and variant: they are what a table compares."""
-        return (self.model, self.mode, self.device, self.precision, self.batch, self.size)
+        return (self.model, self.mode, self.device, self.precision, self.track, self.batch, self.size)
 
     @property
     def device_kind(self) -> str:
@@ -67,6 +71,7 @@ class Filters(pydantic.BaseModel):
     modes: tuple[str, ...] = ()
     devices: tuple[str, ...] = ()
     precisions: tuple[str, ...] = ()
+    tracks: tuple[str, ...] = ()
     variants: tuple[str, ...] = ()  # "adapter=variant"
     baseline: str | None = None
     aa: bool = False
@@ -76,7 +81,7 @@ class Filters(pydantic.BaseModel):
 def narrow(suite: Suite, filters: Filters, adapters: dict[str, Adapter]) -> Suite:
     """Return ``suite`` with the command line's choices, which may also name what the suite does not list."""
     changes: dict[str, object] = {
-        field: chosen for field in ("adapters", "models", "modes", "devices", "precisions") if (chosen := getattr(filters, field))
+        field: chosen for field in ("adapters", "models", "modes", "devices", "precisions", "tracks") if (chosen := getattr(filters, field))
     }
     if filters.batch is not None:
         changes |= {"batch": filters.batch, "batches": {}}
@@ -131,26 +136,24 @@ def plan(
     it is still there.
     """
     planned = []
-    for device in suite.devices:
-        for precision in suite.precisions:
-            for model in suite.models:
-                for mode in suite.modes:
-                    for name, variant, copy_number in _rivals(suite, adapters):
-                        cell = Cell(
-                            adapter=name,
-                            model=model,
-                            mode=mode,
-                            device=device,
-                            precision=precision,
-                            variant=variant,
-                            batch=suite.batches.get(model, suite.batch),
-                            size=_size(model, suite),
-                            copy_number=copy_number,
-                        )
-                        adapter = adapters[name]
-                        reason = why_not(cell, adapter) or device_missing(device) or engine_missing(adapter, cell.device_kind)
-                        gap = None if reason else known_gap(cell, adapter)
-                        planned.append(Planned(cell=cell, reason=reason or (None if try_gaps else gap), gap=gap))
+    for device, precision, track, model, mode in product(suite.devices, suite.precisions, suite.tracks, suite.models, suite.modes):
+        for name, variant, copy_number in _rivals(suite, adapters):
+            adapter = adapters[name]
+            cell = Cell(
+                adapter=name,
+                model=model,
+                mode=mode,
+                device=device,
+                precision=precision,
+                variant=variant,
+                batch=suite.batches.get(model, suite.batch),
+                size=_size(model, suite),
+                track=track,
+                copy_number=copy_number,
+            )
+            reason = why_not(cell, adapter) or device_missing(device) or engine_missing(adapter, cell.device_kind)
+            gap = None if reason else known_gap(cell, adapter)
+            planned.append(Planned(cell=cell, reason=reason or (None if try_gaps else gap), gap=gap))
     return planned
 
 

@@ -33,12 +33,14 @@ class Check(pydantic.BaseModel):
 
 
 class Block(NamedTuple):
-    """One timed block: in which process and round it ran, its rate, and how many cores others used meanwhile."""
+    """One timed block: in which process and round it ran, its rate, how many cores others used meanwhile, and what NVML said."""
 
     process: int
     round: int
     rate: float
     others: float | None
+    throttled: tuple[str, ...] = ()
+    gpu_processes: int = 0
 
 
 class CellResult(pydantic.BaseModel):
@@ -68,6 +70,7 @@ class Run(pydantic.BaseModel):
     threads: int
     titles: dict[str, str]  # of adapters
     cells: tuple[CellResult, ...]
+    noise: tuple[str, ...] = ()  # what was found on the host before the run
     torn: bool = False  # the last line was cut by a kill and set aside
 
 
@@ -165,6 +168,7 @@ def load(folder: Path) -> Run:
     seen: dict[str, list[dict[str, Any]]] = {}
     cells: dict[str, Cell] = {}
     torn = False
+    noise: tuple[str, ...] = ()
     for event in _events(folder):
         if event["event"] == "cell-planned":
             cell = Cell.model_validate(event["cell"])
@@ -174,9 +178,11 @@ def load(folder: Path) -> Run:
             if event["cell"] not in seen:
                 raise UserError(f"{folder / 'events.jsonl'}:{event['line']}: cell '{event['cell']}' was never planned.")
             seen[event["cell"]].append(event)
+        elif event["event"] == "noise":
+            noise = tuple(event["found"])
         torn = torn or event["event"] == "torn"
     results = tuple(summarise(cell, seen[key], suite.measure, fields["threads"]) for key, cell in cells.items())
-    return Run(folder=folder, suite=suite, cells=results, torn=torn, **fields)
+    return Run(folder=folder, suite=suite, cells=results, noise=noise, torn=torn, **fields)
 
 
 def _of_last_attempts(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -211,10 +217,17 @@ def summarise(cell: Cell, events: list[dict[str, Any]], measure: Measure, thread
     work = built.get("work", cell.batch)
     speed = rate(steps, seconds, work)
     blocks = tuple(
-        Block(event.get("process", 0), event.get("round", number), event["steps"] * work / event["seconds"], event.get("others"))
+        Block(
+            event.get("process", 0),
+            event.get("round", number),
+            event["steps"] * work / event["seconds"],
+            event.get("others"),
+            tuple(event.get("gpu_throttled", ())),
+            event.get("gpu_processes", 0),
+        )
         for number, event in enumerate(timed)
     )
-    status, reason = checks.judge(compared, speed, bool(by_kind["finished"]["finite"]), measure)
+    status, reason = checks.judge(compared, speed, all(event["finite"] for event in events if event["event"] == "finished"), measure)
     cpu = sum(event["cpu_seconds"] for event in timed) / sum(seconds)
     facts = flags.Facts(
         blocks=blocks,
@@ -223,6 +236,7 @@ def summarise(cell: Cell, events: list[dict[str, Any]], measure: Measure, thread
         sessions=[event for event in events if event["event"] in ("built", "finished")],
         step_seconds=min(time / count for time, count in zip(seconds, steps, strict=True)),
         alone="alone" in by_kind,
+        rivals=max(event.get("alive", 1) for event in timed),
         warm_ups=[event for event in events if event["event"] == "warmed-up"],
     )
     return result.model_copy(

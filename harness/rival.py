@@ -65,7 +65,7 @@ class Rival:
     def block(self, steps: int, label: str, **extra: Any) -> float:
         """Run a block of ``steps`` steps and return its seconds."""
         limit = BLOCK_LIMIT + 20 * steps * self.step_seconds
-        with noise.watch() as seen:
+        with noise.watch(self.cell.device) as seen:
             event = self.worker.ask({"do": "block", "steps": steps}, limit)
         fields = {**extra, **event, **seen.besides(event["cpu_seconds"])}
         self.journal.write(fields.pop("event"), cell=self.cell.key, process=self.process, label=label, **fields)
@@ -94,10 +94,11 @@ class Rival:
         self.journal.write("warmed-up", cell=self.cell.key, process=self.process, **verdict)
         self.steps = max(1, round(measure.block_seconds / self.step_seconds))
 
-    def timed_block(self, number: int) -> None:
+    def timed_block(self, number: int, alive: int) -> None:
+        """Run block ``number`` with ``alive`` workers on the host, this one included."""
         if self.step_seconds < LONG_STEP:
             self.block(1, "settle")  # caches and thread pools are cold after a stop
-        self.timed.append(self.block(self.steps, "timed", round=number))
+        self.timed.append(self.block(self.steps, "timed", round=number, alive=alive))
 
     def has_budget(self, measure: Measure) -> bool:
         """Whether one more block may be run: the fewest always, then as time and number allow."""

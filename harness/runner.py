@@ -154,7 +154,7 @@ class Runner:
             if not able or all(rival.is_done(self.measure) for rival in able):
                 return
             for rival in able if number % 2 == 0 else able[::-1]:
-                self._guard(rival, lambda rival, number=number: rival.timed_block(number))  # type: ignore[misc]
+                self._guard(rival, lambda rival, number=number: rival.timed_block(number, len(self._alive)))  # type: ignore[misc]
 
     def _finish(self, rival: Rival) -> None:
         rival.ask({"do": "finish"}, LIMITS["finish"])

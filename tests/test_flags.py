@@ -13,6 +13,8 @@ class Timed(NamedTuple):
     round: int
     rate: float
     others: float | None = 0.0
+    throttled: tuple[str, ...] = ()
+    gpu_processes: int = 1
 
 
 CLEAN = [100.0, 101.0, 99.5, 100.5, 99.0, 100.2, 101.1, 99.8]
@@ -50,6 +52,11 @@ def session(**finished):
             facts(warm_ups=[{"steady": False, "spread": None, "steps": 2, "seconds": 30.0}]),
             "not steady after 2 steps of warm-up (30.0 s): too few",
         ),
+        (
+            facts(blocks=[Timed(0, 0, 100.0), Timed(0, 1, 99.0, 0.0, ("power cap",))]),
+            "throttled: the GPU lowered its clock in 1 of 2 blocks (power cap)",
+        ),
+        (facts(blocks=[Timed(0, 0, 100.0, 0.0, (), 3)], rivals=2), "noise: 3 processes were on the GPU, 2 of them this run's"),
         (facts(cpu_per_wall=3.9), "cores: 3.9 were in use, 2 were granted"),
         (facts(sessions=session(cpus=4)), "cores: it gave itself 4 CPUs, 2 were granted"),
         (facts(step_seconds=2e-6), "too short: a step takes 2.00 microseconds"),

@@ -220,3 +220,39 @@ def test_an_interrupted_run_is_shown_like_at_its_end(project):
     again = project.run("show")
     assert again.out.strip() == out[: out.index("4 cells:")].strip()
     assert results.find("last") == project.result().folder
+
+
+def test_the_host_leaves_the_cores_to_the_worker(project):
+    """Less than 2 % of a core while a worker measures: it waits for one line."""
+    measure = {"warmup_seconds": 0.1, "blocks": 3, "most_blocks": 3, "block_seconds": 2.0, "unstable_above": 1000}
+    process = project.configure(measure=measure).start("run", "--variant", "numpy=sleeper")
+    host = psutil.Process(process.pid)
+
+    def timing():
+        folder = results.find("last")
+        return '"warmed-up"' in (folder / "events.jsonl").read_text()
+
+    assert wait_until(lambda: _tries(timing), 60)
+    before, start = host.cpu_times(), time.monotonic()
+    time.sleep(5)
+    after, seconds = host.cpu_times(), time.monotonic() - start
+    assert (after.user + after.system - before.user - before.system) / seconds < 0.02
+    process.communicate(timeout=60)
+
+
+def _tries(condition):
+    try:
+        return condition()
+    except (UserError, OSError):
+        return False
+
+
+def test_a_cell_without_room_beside_its_rivals_is_measured_alone(project):
+    """It runs out of memory wherever another worker is alive."""
+    outcome = project.configure(variants={"numpy": ["honest", "cramped"]}, modes=["infer"]).run("run")
+    assert outcome.code == 0, outcome.err
+    honest, cramped = project.result().cells
+    assert (honest.status, cramped.status) == ("ok", "ok")
+    assert cramped.flags[0] == "measured alone, since memory did not hold all rivals at once: it has no ratios"
+    assert "it will be measured alone" in outcome.err
+    assert "too few pairs" in outcome.out

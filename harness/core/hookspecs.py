@@ -48,6 +48,9 @@ class BuildRequest(NamedTuple):
     batch: int  # samples a step
     threads: int  # CPU threads granted to one step; the affinity mask of the process is set to match
     optimizer: Optimizer
+    # "as-shipped": what the framework recommends. "matched": nothing that changes the work by more than the graph says, so
+    # no folding of normalisation into convolutions, no fusing of ops into others, no constant weights.
+    track: str = "as-shipped"
 
 
 @hookspec(firstresult=True)

@@ -8,6 +8,7 @@ from harness.core.models import MODELS
 
 # 1: first version.
 VERSION = 1
+TRACKS = ("as-shipped", "matched")
 PRECISIONS = ("fp32", "tf32", "fp16", "bf16", "int8")
 
 
@@ -26,10 +27,11 @@ class Job(NamedTuple):
     cpus: Tuple[int, ...]
     seed: int
     gates: Tuple[str, ...]
+    track: str  # "as-shipped" or "matched", see BuildRequest
     build: str  # "lowered", or "native" for the adapter's hand-written twin
 
     def request(self, precision: str, batch: int, optimizer: Optimizer) -> BuildRequest:
-        return BuildRequest(self.mode, self.device, precision, self.variant, batch, len(self.cpus), optimizer)
+        return BuildRequest(self.mode, self.device, precision, self.variant, batch, len(self.cpus), optimizer, self.track)
 
     def to_json(self) -> Dict[str, Any]:
         document: Dict[str, Any] = {"version": VERSION}
@@ -63,6 +65,7 @@ RULES: Dict[str, Tuple[Callable[[Any], bool], str]] = {
     "cpus": (lambda value: _is_list(value, lambda cpu: type(cpu) is int and cpu >= 0), "a list of CPU numbers"),
     "seed": (lambda value: type(value) is int and value >= 0, "a whole number from 0"),
     "gates": (lambda value: _is_list(value, lambda gate: gate in ("fp64", "fp32")), "a list of fp64 and fp32"),
+    "track": (lambda value: value in TRACKS, "one of " + ", ".join(TRACKS)),
     "build": (lambda value: value in ("lowered", "native"), "lowered or native"),
 }
 

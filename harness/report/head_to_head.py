@@ -1,7 +1,7 @@
 """Ratios of frameworks to a baseline, with intervals and verdicts, from blocks that ran in the same rounds."""
 
 from harness.ratios import Verdict, paired, ratio, verdict
-from harness.report.tables import Entry, Row, Table, column_title, groups, row_title, tables
+from harness.report.tables import Entry, Kind, Row, Table, column_title, groups, row_title, tables
 from harness.results import CellResult, Run
 from harness.statuses import Status
 
@@ -14,7 +14,7 @@ def all_tables(run: Run) -> list[Table]:
 
 def head_to_head(run: Run) -> list[Table]:
     """Return a table of ratios for each table of rates that has two rows or more."""
-    found = [_table(run, key, results) for key, results in groups(run).items()]
+    found = [_table(run, kind, results) for kind, results in groups(run).items()]
     return [table for table in found if table is not None]
 
 
@@ -22,8 +22,7 @@ def baseline(run: Run) -> str:
     return run.suite.baseline or run.suite.adapters[0]
 
 
-def _table(run: Run, key: tuple[str, str, str], results: list[CellResult]) -> Table | None:
-    mode, device, precision = key
+def _table(run: Run, kind: Kind, results: list[CellResult]) -> Table | None:
     columns = list(dict.fromkeys((r.cell.model, r.cell.batch, r.cell.size) for r in results))
     names = list(dict.fromkeys((r.cell.adapter, r.cell.variant, r.cell.copy_number) for r in results))
     base = next((name for name in names if name[0] == baseline(run) and name[2] == 1), None)
@@ -39,20 +38,41 @@ def _table(run: Run, key: tuple[str, str, str], results: list[CellResult]) -> Ta
             if name[2] > 1 and entries[-1].text.endswith((Verdict.FASTER, Verdict.SLOWER)):
                 warnings.append(column_title(*column))
         rows.append(Row(title=row_title(run, *name), entries=tuple(entries)))
-    doing = "Training" if mode == "train" else "Inference"
     caption = [f"Ratio of rates to {row_title(run, *base)} in blocks of the same round, with its 95 % interval."]
     caption.append(f"Same: certainly within {run.suite.measure.margin:.1%}. Undecided: the interval holds 1.")
+    caption += differences(results)
     if warnings:
         caption.append(
             f"WARNING: {row_title(run, *base)} differs from itself in {', '.join(warnings)}: differences of that size mean nothing here."
         )
     return Table(
-        title=f"{doing}, {precision}, {device}: ratios to {row_title(run, *base)}",
+        title=f"{kind.title}: ratios to {row_title(run, *base)}",
         columns=tuple(column_title(*column) for column in columns),
         rows=tuple(rows),
         notes=(),
         caption=tuple(caption),
     )
+
+
+# Settings that change what is timed. How a graph runs stands in the caption of rates.
+COMPARED = ("threads", "tf32", "fp32_arithmetic", "layout", "embedding_gradient", "fused_subgraphs", "window")
+
+
+def differences(results: list[CellResult]) -> list[str]:
+    """Name the settings in which the compared cells differ, as their frameworks report them, and who has which."""
+    lines = []
+    for setting in COMPARED:
+        values: dict[str, dict[str, None]] = {}
+        for result in results:
+            if setting in result.ledger:
+                values.setdefault(str(result.ledger[setting]), {})[str(result.ledger["framework"])] = None
+        if len(values) > 1:
+            lines.append(f"{setting} {_who(values)}")
+    return [f"Settings differ: {'. '.join(lines)}."] if lines else []
+
+
+def _who(values: dict[str, dict[str, None]]) -> str:
+    return "; ".join(f"{value} ({', '.join(names)})" for value, names in values.items())
 
 
 def _measured(result: CellResult | None) -> bool:

@@ -1,6 +1,7 @@
 """What the tables of a run say, before anybody draws them: frameworks by models, one table per mode, device and precision."""
 
 import math
+from typing import NamedTuple
 
 import pydantic
 
@@ -59,21 +60,35 @@ def row_title(run: Run, adapter: str, variant: str, copy_number: int) -> str:
     return run.titles[adapter] + (f" ({variant})" if several else "") + (" again" if copy_number > 1 else "")
 
 
-def groups(run: Run) -> dict[tuple[str, str, str], list[CellResult]]:
-    """The cells of each table, by mode, device and precision, in the order of the plan."""
-    found: dict[tuple[str, str, str], list[CellResult]] = {}
+class Kind(NamedTuple):
+    """What all cells of one table share."""
+
+    mode: str
+    device: str
+    precision: str
+    track: str
+
+    @property
+    def title(self) -> str:
+        doing = "Training" if self.mode == "train" else "Inference"
+        return f"{doing}, {self.precision}, {self.device}" + ("" if self.track == "as-shipped" else f", {self.track}")
+
+
+def groups(run: Run) -> dict[Kind, list[CellResult]]:
+    """The cells of each table, in the order of the plan."""
+    found: dict[Kind, list[CellResult]] = {}
     for result in run.cells:
-        found.setdefault((result.cell.mode, result.cell.device, result.cell.precision), []).append(result)
+        cell = result.cell
+        found.setdefault(Kind(cell.mode, cell.device, cell.precision, cell.track), []).append(result)
     return found
 
 
 def tables(run: Run) -> list[Table]:
     """Return the tables of ``run`` in the order of its plan."""
-    return [_table(run, key, results) for key, results in groups(run).items()]
+    return [_table(run, kind, results) for kind, results in groups(run).items()]
 
 
-def _table(run: Run, key: tuple[str, str, str], results: list[CellResult]) -> Table:
-    mode, device, precision = key
+def _table(run: Run, kind: Kind, results: list[CellResult]) -> Table:
     columns = list(dict.fromkeys(map(_column, results)))
     notes: list[str] = []
     rows = []
@@ -83,15 +98,14 @@ def _table(run: Run, key: tuple[str, str, str], results: list[CellResult]) -> Ta
         entries = [_entry(mine[c], best[c], notes) if c in mine else Entry(text="not planned") for c in columns]
         rows.append(Row(title=row_title(run, *name), entries=tuple(entries)))
     units = list(dict.fromkeys(MODELS[model].unit for model, _, _ in columns))
-    doing = "Training" if mode == "train" else "Inference"
     return Table(
-        title=f"{doing}, {precision}, {device}: " + " or ".join(units) + " per second",
+        title=f"{kind.title}: " + " or ".join(units) + " per second",
         columns=tuple(
             column_title(model, batch, size) + (f", {MODELS[model].unit}/s" if len(units) > 1 else "") for model, batch, size in columns
         ),
         rows=tuple(rows),
         notes=tuple(notes),
-        caption=_caption(run, device, results),
+        caption=_caption(run, kind.device, results),
     )
 
 
@@ -154,6 +168,7 @@ def _caption(run: Run, device: str, results: list[CellResult]) -> tuple[str, ...
         )
         lines.append(_precision(run, steps))
         lines.append(f"Timed: {'; '.join(windows)}.")
+    lines += [f"Noise before the run: {warning}." for warning in run.noise]
     return tuple(lines)
 
 

@@ -85,6 +85,7 @@ WRONG = [
     ("gates", None),
     ("gates", "fp64"),
     ("gates", ["fp16"]),
+    ("track", "mached"),
     ("build", "natve"),
 ]
 

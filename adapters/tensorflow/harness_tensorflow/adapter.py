@@ -135,7 +135,7 @@ def freezes(graph: Graph, request: BuildRequest) -> bool:
     Other weights gain nothing and, where most are of them, pay with minutes and many gigabytes of folding. Float64 is never
     timed and would pay in memory.
     """
-    if request.mode == "train" or request.precision == "fp64":
+    if request.mode == "train" or request.precision == "fp64" or request.track == "matched":
         return False
     convolutions = [graph.params[name].size for node in graph.nodes if node.op == "conv2d" for name in node.params.values()]
     return sum(convolutions) > 0.5 * graph.parameter_count()
