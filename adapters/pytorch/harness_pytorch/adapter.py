@@ -1,21 +1,31 @@
 """The hooks for PyTorch. The graph becomes an fx GraphModule of the framework's own modules, channels last."""
 
 from collections import OrderedDict
-from typing import Any, Dict, List, Tuple
+from operator import attrgetter
+from typing import Any, Dict, Iterable, List, Tuple
 
 import numpy as np
 import torch
 from torch import fx, nn
 
-from harness.core import BuildRequest, Graph, Unsupported, hookimpl
+from harness.core import BuildRequest, Graph, Node, Optimizer, Unsupported, hookimpl
 from harness_pytorch import lower
 
 Arrays = Dict[str, np.ndarray]
 DTYPES = {"fp64": torch.float64, "fp32": torch.float32}
 LAYOUT = torch.channels_last  # faster than contiguous for convolutions on CPUs, training included, and on tensor cores
+# Whose outputs may be overwritten: memory of their own, which their gradients do not need. An LSTM's do, and dropout and
+# flatten may hand on their input.
+OVERWRITABLE = ("add", "batch_norm", "conv2d", "dense")
 
-# Names of a module's tensors by the role of the neutral parameter.
-TENSORS = {"weight": "weight", "bias": "bias", "gamma": "weight", "beta": "bias", "mean": "running_mean", "var": "running_var"}
+ARITHMETIC = (
+    torch.backends.cuda.matmul,
+    torch.backends.cudnn.conv,
+    torch.backends.cudnn.rnn,
+    torch.backends.mkldnn.conv,
+    torch.backends.mkldnn.matmul,
+    torch.backends.mkldnn.rnn,
+)
 
 torch.set_num_interop_threads(1)  # allowed only before the first parallel work, hence at import
 
@@ -23,22 +33,27 @@ torch.set_num_interop_threads(1)  # allowed only before the first parallel work,
 class Session:
     """A module, its optimiser where it trains, and what the last step returned."""
 
-    def __init__(self, module: nn.Module, params: Dict[str, torch.Tensor], outputs: Tuple[str, ...], request: BuildRequest) -> None:
+    def __init__(self, module: nn.Module, places: Dict[str, str], outputs: Tuple[str, ...], request: BuildRequest) -> None:
         self.module = module
-        self.params = params
+        self.places = places  # neutral parameter names to those in the module
         self.outputs = outputs
         self.device = torch.device(request.device)
         self.dtype = DTYPES[request.precision]
         self.run: Any = module
         self.optimizer: Any = None
+        self.clip_norm = 0.0
         self.result: Any = None
         self.batch = 0
 
+    def tensors(self) -> Dict[str, torch.Tensor]:
+        """Return parameters and running statistics by neutral name."""
+        return {name: attrgetter(place)(self.module) for name, place in self.places.items()}
 
-def lower_graph(graph: Graph, weights: Arrays) -> Tuple[fx.GraphModule, Dict[str, torch.Tensor]]:
-    """Return the module and its tensors by neutral parameter name."""
+
+def lower_graph(graph: Graph, weights: Arrays) -> Tuple[fx.GraphModule, Dict[str, str]]:
+    """Return the module and the places in it of the neutral parameters."""
     readers = graph.consumers()
-    inputs = {spec.name for spec in graph.inputs}
+    ops = {node.name: node.op for node in graph.nodes}
     modules: Dict[str, nn.Module] = OrderedDict()
     values: Dict[str, fx.Node] = {}
     traced = fx.Graph()
@@ -49,37 +64,47 @@ def lower_graph(graph: Graph, weights: Arrays) -> Tuple[fx.GraphModule, Dict[str
         if function is None:
             raise Unsupported(node.op, "the PyTorch adapter has no lowering for it")
         params = {role: weights[name] for role, name in node.params.items()}
-        overwrite = readers[node.inputs[0]] == 1 and node.inputs[0] not in inputs
+        overwrite = readers[node.inputs[0]] == 1 and ops.get(node.inputs[0]) in OVERWRITABLE
         lowered = function(node, params, overwrite)
         arguments = tuple(values[name] for name in node.inputs)
         if isinstance(lowered, nn.Module):
-            path = node.name.replace(".", "_")
-            modules[path] = lowered
-            values[node.name] = traced.call_module(path, arguments)
+            modules[_path(node)] = lowered
+            values[node.name] = traced.call_module(_path(node), arguments)
         else:
             values[node.name] = traced.call_function(lowered, arguments)
     names = graph.outputs + ((graph.loss,) if graph.loss else ())
     traced.output(tuple(values[name] for name in names))
     module = fx.GraphModule(modules, traced)
-    return module, {
-        name: getattr(module.get_submodule(node.name.replace(".", "_")), TENSORS[role])
-        for node in graph.nodes
-        for role, name in node.params.items()
-    }
+    return module, _tie(module, graph)
 
 
-def prepare(module: nn.Module, params: Dict[str, torch.Tensor], graph: Graph, request: BuildRequest) -> Session:
+def _path(node: Node) -> str:
+    return node.name.replace(".", "_")
+
+
+def _tie(module: fx.GraphModule, graph: Graph) -> Dict[str, str]:
+    """Let nodes that share parameters share tensors; return the first place of each parameter."""
+    places: Dict[str, str] = {}
+    for node in graph.nodes:
+        for role, name in node.params.items():
+            place = "%s.%s" % (_path(node), lower.TENSORS[role])
+            if places.setdefault(name, place) != place:
+                holder, _, attribute = place.rpartition(".")
+                setattr(module.get_submodule(holder), attribute, attrgetter(places[name])(module))
+    return places
+
+
+def prepare(module: nn.Module, places: Dict[str, str], graph: Graph, request: BuildRequest) -> Session:
     """Put ``module`` on the device in the layout, precision and execution asked for. Serves lowered and native models."""
     torch.set_num_threads(request.threads)
-    for backend in (torch.backends.cuda.matmul, torch.backends.cudnn.conv, torch.backends.mkldnn.conv, torch.backends.mkldnn.matmul):
+    for backend in ARITHMETIC:
         backend.fp32_precision = "ieee"  # otherwise a GPU may run fp32 rows in TF32
-    session = Session(module, params, graph.outputs, request)
+    session = Session(module, places, graph.outputs, request)
     module.to(session.device, session.dtype, memory_format=LAYOUT)
     module.train(request.mode == "train")
     if request.mode == "train":
-        parameters = [p for p in module.parameters() if p.requires_grad]
-        lr, momentum = request.optimizer
-        session.optimizer = torch.optim.SGD(parameters, lr=lr, momentum=momentum, fused=True)
+        session.optimizer = make_optimizer(list(module.parameters()), request.optimizer)
+        session.clip_norm = request.optimizer.clip_norm
     else:
         module.requires_grad_(False)
     if request.variant == "compile":
@@ -94,12 +119,27 @@ def prepare(module: nn.Module, params: Dict[str, torch.Tensor], graph: Graph, re
     return session
 
 
+def make_optimizer(parameters: List[nn.Parameter], wanted: Optimizer) -> torch.optim.Optimizer:
+    if wanted.name == "adam":
+        return torch.optim.Adam(parameters, wanted.lr, (wanted.beta1, wanted.beta2), wanted.epsilon, fused=True)
+    return torch.optim.SGD(parameters, wanted.lr, wanted.momentum, fused=True)
+
+
+def clip(parameters: Iterable[nn.Parameter], limit: float) -> None:
+    """Scale gradients down to the norm ``limit`` where theirs is larger, without asking the device whether it is.
+
+    ``clip_grad_norm_`` would add 1e-6 to the norm.
+    """
+    grads = [parameter.grad for parameter in parameters if parameter.grad is not None]
+    torch._foreach_mul_(grads, (limit / torch.nn.utils.get_total_norm(grads)).clamp(max=1.0))
+
+
 @hookimpl
 def build_model(graph: Graph, weights: Arrays, request: BuildRequest) -> Session:
     if request.precision not in DTYPES:
         raise Unsupported("precision", "the PyTorch adapter runs fp64 and fp32, not %s" % request.precision)
-    module, params = lower_graph(graph, weights)
-    return prepare(module, params, graph, request)
+    module, places = lower_graph(graph, weights)
+    return prepare(module, places, graph, request)
 
 
 @hookimpl
@@ -123,6 +163,8 @@ def train_step(session: Session, batch: List[torch.Tensor]) -> None:
     session.optimizer.zero_grad(set_to_none=True)
     session.result = session.run(*batch)
     session.result[-1].backward()
+    if session.clip_norm:
+        clip(session.module.parameters(), session.clip_norm)
     session.optimizer.step()
 
 
@@ -142,30 +184,38 @@ def sync_device(session: Session) -> None:
 def read_results(session: Session) -> Dict[str, Any]:
     arrays = [tensor.detach().cpu().numpy() for tensor in session.result]
     loss = None if session.optimizer is None else float(arrays[-1])
-    weights = {name: tensor.detach().cpu().contiguous().numpy() for name, tensor in session.params.items()}
+    weights = {name: tensor.detach().cpu().contiguous().numpy() for name, tensor in session.tensors().items()}
     return {"outputs": dict(zip(session.outputs, arrays)), "loss": loss, "weights": weights}
 
 
 @hookimpl
 def describe(session: Session) -> Dict[str, Any]:
-    tensor = next(iter(session.params.values()))
+    tensors = list(session.tensors().values())
     precisions = {dtype: name for name, dtype in DTYPES.items()}
-    return {
+    ledger = {
         "framework": "PyTorch",
         "version": torch.__version__,
-        "device": tensor.device.type if session.device.index is None else str(tensor.device),  # a number where one was asked for
-        "precision": precisions[tensor.dtype],
+        "device": tensors[0].device.type if session.device.index is None else str(tensors[0].device),  # a number where one was asked for
+        "precision": precisions[tensors[0].dtype],
         "batch": session.batch,
         "threads": torch.get_num_threads(),
         "interop_threads": torch.get_num_interop_threads(),
-        "layout": "channels last",
+        "layout": "channels last" if any(is_channels_last(tensor) for tensor in tensors) else "contiguous",
         "execution": "eager" if session.run is session.module else "torch.compile",
         "fp32_arithmetic": torch.backends.mkldnn.conv.fp32_precision,
-        "tf32": torch.backends.cudnn.conv.fp32_precision != "ieee" or torch.backends.cuda.matmul.fp32_precision != "ieee",
+        "tf32": any(backend.fp32_precision != "ieee" for backend in ARITHMETIC),
         "library": "oneDNN %s" % torch.backends.cpu.get_cpu_capability() if torch.backends.mkldnn.enabled else "native kernels",
         "async_steps": session.device.type == "cuda",
         "running_var": "unbiased",
     }
+    embeddings = [module for module in session.module.modules() if isinstance(module, nn.Embedding)]
+    if embeddings:
+        ledger["embedding_gradient"] = "sparse" if any(module.sparse for module in embeddings) else "dense"
+    return ledger
+
+
+def is_channels_last(tensor: torch.Tensor) -> bool:
+    return tensor.ndim == 4 and tensor.is_contiguous(memory_format=LAYOUT)
 
 
 @hookimpl

@@ -9,14 +9,22 @@ from typing import Any, Callable, Dict
 import numpy as np
 import torch
 from torch import nn
+from torch.nn import functional
 
 from harness.core import Node, Unsupported
+from harness_pytorch import sequence
 
 Params = Dict[str, np.ndarray]
 
+# Where a module keeps the tensor of a neutral role.
+TENSORS = {"weight": "weight", "bias": "bias", "gamma": "weight", "beta": "bias", "mean": "running_mean", "var": "running_var"}
+TENSORS.update({role: role for role in ("query", "key", "vector", "scale")}, table="weight")
+for _role in ("weight_ih", "weight_hh", "bias_ih", "bias_hh"):
+    TENSORS.update({_role: "onward.%s_l0" % _role, _role + "_reverse": "back.%s_l0" % _role})
 
-def _load(module: nn.Module, **arrays: np.ndarray) -> nn.Module:
-    tensors = {name: torch.tensor(array) for name, array in arrays.items()}
+
+def _load(module: nn.Module, params: Params) -> nn.Module:
+    tensors = {TENSORS[role]: torch.tensor(array) for role, array in params.items()}
     module.to(next(iter(tensors.values())).dtype)  # before loading, which would round float64
     module.load_state_dict(tensors, strict=False)
     return module
@@ -33,9 +41,25 @@ def add(node: Node, params: Params, overwrite: bool) -> Callable[..., Any]:
     return operator.iadd if overwrite else operator.add
 
 
+def attention(node: Node, params: Params, overwrite: bool) -> nn.Module:
+    (units, query), memory = params["query"].shape, params["key"].shape[1]
+    return _load(sequence.Attention(query, memory, units), params)
+
+
 def batch_norm(node: Node, params: Params, overwrite: bool) -> nn.Module:
-    module = nn.BatchNorm2d(len(params["gamma"]), eps=node.attrs["epsilon"], momentum=node.attrs["momentum"])
-    return _load(module, weight=params["gamma"], bias=params["beta"], running_mean=params["mean"], running_var=params["var"])
+    return _load(nn.BatchNorm2d(len(params["gamma"]), eps=node.attrs["epsilon"], momentum=node.attrs["momentum"]), params)
+
+
+def bilstm(node: Node, params: Params, overwrite: bool) -> nn.Module:
+    return _load(sequence.Bilstm(params["weight_ih"].shape[1], node.attrs["units"]), params)
+
+
+def _side_by_side(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    return torch.cat((a, b), dim=-1)
+
+
+def concat(node: Node, params: Params, overwrite: bool) -> Callable[..., Any]:
+    return _side_by_side
 
 
 def conv2d(node: Node, params: Params, overwrite: bool) -> nn.Module:
@@ -50,16 +74,20 @@ def conv2d(node: Node, params: Params, overwrite: bool) -> nn.Module:
         groups=groups,
         bias=node.attrs["bias"],
     )
-    return _load(module, **params)
+    return _load(module, params)
 
 
 def dense(node: Node, params: Params, overwrite: bool) -> nn.Module:
     units, inputs = params["weight"].shape
-    return _load(nn.Linear(inputs, units, bias=node.attrs["bias"]), **params)
+    return _load(nn.Linear(inputs, units, bias=node.attrs["bias"]), params)
 
 
 def dropout(node: Node, params: Params, overwrite: bool) -> nn.Module:
     return nn.Dropout(node.attrs["rate"])
+
+
+def embedding(node: Node, params: Params, overwrite: bool) -> nn.Module:
+    return nn.Embedding.from_pretrained(torch.tensor(params["table"]), freeze=False)
 
 
 def flatten(node: Node, params: Params, overwrite: bool) -> nn.Module:
@@ -70,12 +98,32 @@ def global_avg_pool(node: Node, params: Params, overwrite: bool) -> nn.Module:
     return nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Flatten())
 
 
+def lstm(node: Node, params: Params, overwrite: bool) -> nn.Module:
+    return _load(sequence.Lstm(params["weight_ih"].shape[1], node.attrs["units"]), params)
+
+
 def max_pool2d(node: Node, params: Params, overwrite: bool) -> nn.Module:
     return nn.MaxPool2d(node.attrs["kernel"], node.attrs["stride"], _symmetric(node), ceil_mode=node.attrs["ceil"])
 
 
+def mul(node: Node, params: Params, overwrite: bool) -> Callable[..., Any]:
+    return operator.mul
+
+
 def relu(node: Node, params: Params, overwrite: bool) -> nn.Module:
     return nn.ReLU(inplace=overwrite)
+
+
+def sequence_cross_entropy(node: Node, params: Params, overwrite: bool) -> nn.Module:
+    return sequence.SequenceCrossEntropy(node.attrs["smoothing"])
+
+
+def _binary_cross_entropy(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+    return functional.binary_cross_entropy_with_logits(logits[:, 0], labels.to(logits.dtype))
+
+
+def sigmoid_cross_entropy(node: Node, params: Params, overwrite: bool) -> Callable[..., Any]:
+    return _binary_cross_entropy
 
 
 def softmax_cross_entropy(node: Node, params: Params, overwrite: bool) -> nn.Module:

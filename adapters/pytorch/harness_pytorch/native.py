@@ -1,5 +1,6 @@
 """The native twin: ResNet-50 v1.5 as a PyTorch user writes it, to measure what lowering from the graph costs."""
 
+from operator import attrgetter
 from typing import Any, Dict, Tuple
 
 import numpy as np
@@ -7,7 +8,8 @@ import torch
 from torch import nn
 
 from harness.core import BuildRequest, Graph, Unsupported
-from harness_pytorch.adapter import DTYPES, TENSORS, Session, prepare
+from harness_pytorch.adapter import DTYPES, Session, prepare
+from harness_pytorch.lower import TENSORS
 
 
 class Bottleneck(nn.Module):
@@ -81,9 +83,8 @@ def build_native(graph: Graph, weights: Dict[str, np.ndarray], request: BuildReq
     if graph.name != "resnet50":
         raise Unsupported(graph.name, "the native twin is ResNet-50")
     model = ResNet50(norm_momentum(graph)).to(DTYPES[request.precision])
-    params = {}
-    for name, spec in graph.params.items():
-        params[name] = getattr(model.get_submodule(name.rpartition(".")[0]), TENSORS[spec.role])
-        with torch.no_grad():
-            params[name].copy_(torch.as_tensor(weights[name]))
-    return prepare(WithLoss(model), params, graph, request)
+    places = {name: "%s.%s" % (name.rpartition(".")[0], TENSORS[spec.role]) for name, spec in graph.params.items()}
+    with torch.no_grad():
+        for name, place in places.items():
+            attrgetter(place)(model).copy_(torch.as_tensor(weights[name]))
+    return prepare(WithLoss(model), {name: "model." + place for name, place in places.items()}, graph, request)
