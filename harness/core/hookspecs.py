@@ -112,9 +112,18 @@ def sync_device(session: Any) -> None:
 def read_results(session: Any) -> Dict[str, Any]:
     """Read what the last step left, after a sync and outside the timed window.
 
-    Returns: ``{"outputs": {output name: array}, "loss": float or None, "weights": {parameter name: array}}`` in neutral
-    layout, at the session's precision. ``loss`` is None in infer mode. ``weights`` holds every parameter of the graph,
-    running statistics included, after the step; in infer mode it may be empty.
+    Called: by the sync proof as well, which takes its time: it must read the last step's results and do nothing else.
+    Returns: ``{"outputs": {output name: array}, "loss": float or None}`` in neutral layout, at the session's precision.
+    ``loss`` is None in infer mode.
+    """
+
+
+@hookspec(firstresult=True)
+def read_weights(session: Any) -> Arrays:
+    """Read every parameter of the graph by name, running statistics included, as the last step left them.
+
+    Called: in train mode, after a sync and outside the timed window. Returns: arrays in neutral layout, at the session's
+    precision.
     """
 
 
@@ -140,6 +149,7 @@ REQUIRED_HOOKS = (
     "infer_step",
     "sync_device",
     "read_results",
+    "read_weights",
     "describe",
     "close_model",
 )

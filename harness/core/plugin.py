@@ -19,6 +19,7 @@ class Hooks(NamedTuple):
     infer_step: Callable[..., None]
     sync_device: Callable[..., None]
     read_results: Callable[..., Any]
+    read_weights: Callable[..., Any]
     describe: Callable[..., Any]
     close_model: Callable[..., None]
 

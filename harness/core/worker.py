@@ -10,7 +10,7 @@ import os
 import sys
 import time
 import traceback
-from typing import IO, Any, Dict, Tuple
+from typing import IO, Any, Dict, List, Tuple
 
 PROTOCOL = 1
 
@@ -130,6 +130,8 @@ class Worker:
         results = self.hooks.read_results(self.session)
         finite = all(bool(np.isfinite(np.asarray(a, "float64")).all()) for a in results["outputs"].values())
         loss = results["loss"]
+        weights = self.hooks.read_weights(self.session) if self.job.mode == "train" else {}
+        subnormals = _subnormals(list(results["outputs"].values()) + list(weights.values()))
         ledger = self.hooks.describe(self.session)
         parity.check_claims(self.job, ledger, self.job.precision, self.job.batch)
         self.hooks.close_model(self.session)
@@ -137,7 +139,7 @@ class Worker:
             "event": "finished",
             "finite": finite and (loss is None or bool(np.isfinite(loss))),
             "loss": _number(loss),
-            "subnormals": _subnormals(results),
+            "subnormals": subnormals,
             "ledger": dict(ledger, window=_window(self.job.mode)),
             "cpus": _allowed_cpus(),
             "peak_rss_bytes": _peak_rss(),
@@ -165,11 +167,11 @@ def _number(value: Any) -> Any:
     return None if value is None or not abs(float(value)) < float("inf") else float(value)
 
 
-def _subnormals(results: Dict[str, Any]) -> float:
-    """The share of subnormal numbers among outputs and weights."""
+def _subnormals(given: List[Any]) -> float:
+    """The share of subnormal numbers in the arrays."""
     import numpy as np
 
-    arrays = [np.asarray(a) for part in ("outputs", "weights") for a in results[part].values()]
+    arrays = [np.asarray(a) for a in given]
     arrays = [a for a in arrays if a.dtype.kind == "f" and a.size]
     tiny = sum(int(np.count_nonzero((a != 0) & (np.abs(a) < np.finfo(a.dtype).tiny))) for a in arrays)
     return tiny / max(1, sum(a.size for a in arrays))

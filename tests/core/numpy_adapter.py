@@ -99,12 +99,12 @@ class NumpyAdapter:
     def train_step(self, session, batch):
         after = self.step(session, batch)
         session.weights, session.state = after.weights, after.state
-        session.results = {"outputs": after.outputs, "loss": after.loss, "weights": after.weights}
+        session.results = {"outputs": after.outputs, "loss": after.loss}
 
     @hookimpl
     def infer_step(self, session, batch):
         outputs = reference.infer(session.graph, session.weights, batch)
-        session.results = {"outputs": outputs, "loss": None, "weights": {}}
+        session.results = {"outputs": outputs, "loss": None}
 
     @hookimpl
     def sync_device(self, session):
@@ -113,6 +113,10 @@ class NumpyAdapter:
     @hookimpl
     def read_results(self, session):
         return session.results
+
+    @hookimpl
+    def read_weights(self, session):
+        return session.weights
 
     @hookimpl
     def describe(self, session):
@@ -143,5 +147,6 @@ train_step = _adapter.train_step
 infer_step = _adapter.infer_step
 sync_device = _adapter.sync_device
 read_results = _adapter.read_results
+read_weights = _adapter.read_weights
 describe = _adapter.describe
 close_model = _adapter.close_model

@@ -186,8 +186,13 @@ def read_results(session: Session) -> Dict[str, Any]:
     host = chainer.get_device("@numpy")
     arrays = [host.send(array) for array in session.result]
     loss = None if session.optimizer is None else float(arrays[-1])
-    weights = {name: _neutral(link, host.send(_array(link, attribute))) for name, (link, attribute) in session.tensors.items()}
-    return {"outputs": dict(zip(session.outputs, arrays)), "loss": loss, "weights": weights}
+    return {"outputs": dict(zip(session.outputs, arrays)), "loss": loss}
+
+
+@hookimpl
+def read_weights(session: Session) -> Arrays:
+    host = chainer.get_device("@numpy")
+    return {name: _neutral(link, host.send(_array(link, attribute))) for name, (link, attribute) in session.tensors.items()}
 
 
 def _array(link: chainer.Link, attribute: str) -> Any:

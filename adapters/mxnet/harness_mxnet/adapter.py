@@ -199,10 +199,14 @@ def read_results(session: Session) -> Dict[str, Any]:
     result = [session.result] if isinstance(session.result, mx.nd.NDArray) else session.result
     arrays = [array.asnumpy() for array in result]
     loss = None if session.trainer is None else float(arrays[-1])
-    mx.nd.waitall()  # otherwise running statistics may be read before they are written
-    weights = dict(unpack(session.params, session.shapes))
     outputs = {name: array.swapaxes(0, 1) if name in session.steps_first else array for name, array in zip(session.outputs, arrays)}
-    return {"outputs": outputs, "loss": loss, "weights": weights}
+    return {"outputs": outputs, "loss": loss}
+
+
+@hookimpl
+def read_weights(session: Session) -> Arrays:
+    mx.nd.waitall()  # otherwise running statistics may be read before they are written
+    return dict(unpack(session.params, session.shapes))
 
 
 @hookimpl

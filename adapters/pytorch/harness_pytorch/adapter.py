@@ -184,8 +184,12 @@ def sync_device(session: Session) -> None:
 def read_results(session: Session) -> Dict[str, Any]:
     arrays = [tensor.detach().cpu().numpy() for tensor in session.result]
     loss = None if session.optimizer is None else float(arrays[-1])
-    weights = {name: tensor.detach().cpu().contiguous().numpy() for name, tensor in session.tensors().items()}
-    return {"outputs": dict(zip(session.outputs, arrays)), "loss": loss, "weights": weights}
+    return {"outputs": dict(zip(session.outputs, arrays)), "loss": loss}
+
+
+@hookimpl
+def read_weights(session: Session) -> Arrays:
+    return {name: tensor.detach().cpu().contiguous().numpy() for name, tensor in session.tensors().items()}
 
 
 @hookimpl

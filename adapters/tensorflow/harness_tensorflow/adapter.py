@@ -193,10 +193,12 @@ def sync_device(session: Session) -> None:
 def read_results(session: Session) -> Dict[str, Any]:
     arrays = [tensor.numpy() for tensor in session.result]
     outputs = {name: neutral_output(session.graph, name, array) for name, array in zip(session.graph.outputs, arrays)}
-    if session.request.mode == "infer":
-        return {"outputs": outputs, "loss": None, "weights": {}}
-    weights = {name: weight.layout.outward(weight.variable.numpy()) for name, weight in session.weights.items()}
-    return {"outputs": outputs, "loss": float(arrays[-1]), "weights": weights}
+    return {"outputs": outputs, "loss": float(arrays[-1]) if session.request.mode == "train" else None}
+
+
+@hookimpl
+def read_weights(session: Session) -> Arrays:
+    return {name: weight.layout.outward(weight.variable.numpy()) for name, weight in session.weights.items()}
 
 
 def neutral_output(graph: Graph, name: str, array: np.ndarray) -> np.ndarray:

@@ -128,6 +128,7 @@ def _training(trial: Trial, problem: Problem, optimizer: Optimizer, precision: s
     limits = TOLERANCES[precision]
     exact = problem.exact()
     first = trial.run(trial.hooks.train_step)
+    after = trial.hooks.read_weights(trial.session)
     biased = trial.hooks.describe(trial.session).get("running_var") == "biased"
     truth = reference.train_step(exact.graph, exact.weights, exact.batch, optimizer, biased_running_var=biased)
     checks = [
@@ -136,10 +137,10 @@ def _training(trial: Trial, problem: Problem, optimizer: Optimizer, precision: s
     ]
     trained, statistics = _parted(problem.graph, truth.weights)
     if statistics:
-        checks.append(worst(precision + " running statistics", first["weights"], statistics, limits.train_outputs))
-    checks.append(worst(precision + " weights after one step", first["weights"], trained, limits.weights))
+        checks.append(worst(precision + " running statistics", after, statistics, limits.train_outputs))
+    checks.append(worst(precision + " weights after one step", after, trained, limits.weights))
     if checks[-1].passed:
-        checks.append(Check(precision + " update", update_error(exact.weights, first["weights"], trained), limits.update_l2))
+        checks.append(Check(precision + " update", update_error(exact.weights, after, trained), limits.update_l2))
     if np.isfinite(limits.later_losses):
         for number in range(2, STEPS + 1):
             batch = exact.other_batch if number == 2 else exact.batch
