@@ -34,6 +34,7 @@ LONGEST = 600  # characters of a reason: it stands under a table, and the log ha
 
 def explain(error: BaseException) -> str:
     """Return one line about ``error``: frameworks add call stacks and banners of many lines to what went wrong."""
-    text = str(error) if isinstance(error, HarnessError) else "%s: %s" % (type(error).__name__, error)
-    line = " ".join(text.partition("[CALL STACK]")[0].split())
+    line = " ".join(str(error).partition("[CALL STACK]")[0].split())
+    if not isinstance(error, HarnessError):
+        line = type(error).__name__ + (": " + line if line else "")
     return line if len(line) <= LONGEST else "%s ... %s" % (line[: LONGEST // 2], line[-LONGEST // 2 :])
