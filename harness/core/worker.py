@@ -60,8 +60,10 @@ class Worker:
     def parity(self) -> Dict[str, Any]:
         """Prove each gate precision on the small fixture."""
         from harness.core.conformance import parity
+        from harness.core.conformance.problem import Problem
 
-        checks = [check for precision in self.job.gates for check in parity.prove(self.hooks, self.job, precision)]
+        problem = Problem(self.job.model, self.job.mode)
+        checks = [check for precision in self.job.gates for check in parity.prove(self.hooks, self.job, precision, problem)]
         return {"event": "parity", "checks": [_as_event(check) for check in checks]}
 
     def build(self) -> Dict[str, Any]:

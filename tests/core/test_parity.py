@@ -1,12 +1,14 @@
 """The conformance kit lets an honest adapter pass, and catches each saboteur by the right check."""
 
 import copy
+import functools
 
 import numpy as np
 import pytest
 
 from harness.core import data, hookimpl, plugin
 from harness.core.conformance import checks, parity
+from harness.core.conformance.problem import Problem, gate_optimizer
 from harness.core.errors import ContractError
 from harness.core.models import MODELS
 from harness.core.optimizers import State
@@ -19,8 +21,13 @@ pytestmark = pytest.mark.usefixtures("tiny_models")
 TRAINED_TWICE_MORE = {"loss of step 2", "loss of step 3"}
 
 
+@functools.cache
+def problem(model, mode):
+    return Problem(model, mode)
+
+
 def prove(adapter, mode="train", precision="fp64", model="tiny"):
-    return parity.prove(plugin.bind(adapter, "numpy"), tiny.JOB._replace(mode=mode, model=model), precision)
+    return parity.prove(plugin.bind(adapter, "numpy"), tiny.JOB._replace(mode=mode, model=model), precision, problem(model, mode))
 
 
 def failed(found, precision="fp64"):
@@ -597,7 +604,7 @@ def witness(adapter, mode, model="tiny"):
     weights, batch = data.weights(graph, 0), data.batch(graph, job.batch, 0)
     found = parity.Witness(job, graph, weights, batch)
     hooks = plugin.bind(adapter, "numpy")
-    session = hooks.build_model(graph, weights, job.request("fp32", job.batch, parity.gate_optimizer(model)))
+    session = hooks.build_model(graph, weights, job.request("fp32", job.batch, gate_optimizer(model)))
     step = hooks.train_step if mode == "train" else hooks.infer_step
     step(session, hooks.stage_batch(session, batch))
     return found.checks(hooks.read_results(session))
