@@ -7,9 +7,10 @@ from typing import Any, Dict, List, NamedTuple, Set
 
 import cntk as C
 import numpy as np
+from cntk.logging.graph import depth_first_search
 
 from harness.core import BuildRequest, Graph, Unsupported, hookimpl
-from harness_cntk import lower
+from harness_cntk import lower, optimizer
 
 Arrays = Dict[str, np.ndarray]
 DTYPES = {"fp64": np.float64, "fp32": np.float32}
@@ -121,19 +122,20 @@ def lower_graph(graph: Graph, weights: Arrays, request: BuildRequest) -> Model:
     dtype = DTYPES[request.precision]
     inputs = {spec.name: C.input_variable(spec.shape, dtype=dtype, name=spec.name) for spec in graph.inputs}
     values: Dict[str, Any] = dict(inputs)
-    tensors = {}
+    tensors: Dict[str, Tensor] = {}
     for node in graph.nodes:
         function = getattr(lower, node.op, None)
         if function is None:
             raise Unsupported(node.op, "the CNTK adapter has no lowering for it")
         params = {}
         for role, name in node.params.items():
-            # Statistics are constants, which is what batch normalisation writes to.
-            if graph.params[name].trainable:
-                params[role] = C.Parameter(init=weights[name], dtype=dtype, name=name)
-            else:
-                params[role] = C.Constant(weights[name], dtype=dtype, name=name)
-            tensors[name] = Tensor(params[role])
+            if name not in tensors:  # tied parameters are there already
+                # Statistics are constants, which is what batch normalisation writes to.
+                if graph.params[name].trainable:
+                    tensors[name] = Tensor(C.Parameter(init=weights[name], dtype=dtype, name=name))
+                else:
+                    tensors[name] = Tensor(C.Constant(weights[name], dtype=dtype, name=name))
+            params[role] = tensors[name].tensor
         values[node.name] = function(node, [values[name] for name in node.inputs], params, request.batch)
     outputs = {name: values[name] for name in graph.outputs}
     return Model(inputs, outputs, values[graph.loss] if graph.loss else None, tensors)
@@ -143,14 +145,7 @@ def prepare(model: Model, request: BuildRequest) -> Session:
     """Give ``model`` a trainer where it trains. Serves lowered and native models."""
     session = Session(model, request)
     if request.mode == "train":
-        lr, momentum = request.optimizer
-        # Stated for a batch of this size, hyperparameters act on the mean of the samples' gradients, as they stand.
-        learner = C.momentum_sgd(
-            model.loss.parameters,
-            C.learning_parameter_schedule(lr, minibatch_size=request.batch),
-            C.momentum_schedule(momentum, minibatch_size=request.batch),
-            unit_gain=False,  # otherwise the gradient is scaled by 1 - momentum
-        )
+        learner = optimizer.make(request.optimizer, list(model.loss.parameters), request.batch)
         session.trainer = C.Trainer(session.function, (model.loss,), [learner])
     return session
 
@@ -200,7 +195,7 @@ def read_results(session: Session) -> Dict[str, Any]:
 @hookimpl
 def describe(session: Session) -> Dict[str, Any]:
     precisions = {np.dtype(dtype): name for name, dtype in DTYPES.items()}
-    return {
+    ledger = {
         "framework": "CNTK",
         "version": C.__version__,
         "device": device_of(next(iter(session.model.tensors.values()))),
@@ -213,6 +208,9 @@ def describe(session: Session) -> Dict[str, Any]:
         "async_steps": False,
         "running_var": "unbiased",
     }
+    if depth_first_search(session.function, lambda node: getattr(node, "op_name", "") == "Gather"):
+        ledger["embedding_gradient"] = "dense"  # which is all that gather has
+    return ledger
 
 
 @hookimpl

@@ -12,6 +12,7 @@ import cntk as C
 
 from harness.core import Node
 from harness.core.ops import OPS
+from harness_cntk import sequence
 
 Function = Any  # cntk carries no types
 Tensors = Dict[str, Any]
@@ -32,6 +33,11 @@ def add(node: Node, inputs: List[Function], params: Tensors, batch: int) -> Func
     return C.plus(*inputs)
 
 
+def attention(node: Node, inputs: List[Function], params: Tensors, batch: int) -> Function:
+    queries, memory, length = inputs
+    return sequence.attention(queries, memory, length, params)
+
+
 def batch_norm(node: Node, inputs: List[Function], params: Tensors, batch: int) -> Function:
     return C.batch_normalization(
         inputs[0],
@@ -50,6 +56,15 @@ def batch_norm(node: Node, inputs: List[Function], params: Tensors, batch: int) 
 def time_constant(momentum: float, batch: int) -> float:
     """Return in samples, as CNTK counts it, after how long exp(-batch / constant) of the old statistics stays."""
     return -batch / math.log(1 - momentum)
+
+
+def bilstm(node: Node, inputs: List[Function], params: Tensors, batch: int) -> Function:
+    x, length = inputs
+    return sequence.bilstm(x, length, params)
+
+
+def concat(node: Node, inputs: List[Function], params: Tensors, batch: int) -> Function:
+    return C.splice(*inputs, axis=-1)
 
 
 def conv2d(node: Node, inputs: List[Function], params: Tensors, batch: int) -> Function:
@@ -74,12 +89,20 @@ def dropout(node: Node, inputs: List[Function], params: Tensors, batch: int) -> 
     return C.dropout(inputs[0], node.attrs["rate"])
 
 
+def embedding(node: Node, inputs: List[Function], params: Tensors, batch: int) -> Function:
+    return C.gather(params["table"], inputs[0])
+
+
 def flatten(node: Node, inputs: List[Function], params: Tensors, batch: int) -> Function:
     return C.reshape(inputs[0], (-1,))
 
 
 def global_avg_pool(node: Node, inputs: List[Function], params: Tensors, batch: int) -> Function:
     return C.reshape(C.reduce_mean(inputs[0], axis=[1, 2]), (-1,))
+
+
+def lstm(node: Node, inputs: List[Function], params: Tensors, batch: int) -> Function:
+    return sequence.lstm(inputs[0], params)
 
 
 def max_pool2d(node: Node, inputs: List[Function], params: Tensors, batch: int) -> Function:
@@ -93,8 +116,23 @@ def max_pool2d(node: Node, inputs: List[Function], params: Tensors, batch: int) 
     return C.pooling(x, C.MAX_POOLING, kernel, stride, auto_padding=[same, same], ceil_out_dim=native_ceil)
 
 
+def mul(node: Node, inputs: List[Function], params: Tensors, batch: int) -> Function:
+    return C.element_times(*inputs)
+
+
 def relu(node: Node, inputs: List[Function], params: Tensors, batch: int) -> Function:
     return C.relu(inputs[0])
+
+
+def sequence_cross_entropy(node: Node, inputs: List[Function], params: Tensors, batch: int) -> Function:
+    logits, labels, length = inputs
+    return sequence.cross_entropy(logits, labels, length, node.attrs["smoothing"])
+
+
+def sigmoid_cross_entropy(node: Node, inputs: List[Function], params: Tensors, batch: int) -> Function:
+    logits, labels = inputs
+    z = C.reshape(logits, ())
+    return C.relu(z) - z * labels + C.softplus(C.negate(C.abs(z)))
 
 
 def softmax_cross_entropy(node: Node, inputs: List[Function], params: Tensors, batch: int) -> Function:
