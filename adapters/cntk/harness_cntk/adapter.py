@@ -189,7 +189,12 @@ def sync_device(session: Session) -> None:
 def read_results(session: Session) -> Dict[str, Any]:
     outputs = {name: np.array(session.result[v].asarray()) for name, v in zip(session.model.outputs, session.wanted)}
     loss = None if session.trainer is None else session.trainer.previous_minibatch_loss_average
-    return {"outputs": outputs, "loss": loss, "weights": {name: tensor.read() for name, tensor in session.model.tensors.items()}}
+    return {"outputs": outputs, "loss": loss}
+
+
+@hookimpl
+def read_weights(session: Session) -> Arrays:
+    return {name: tensor.read() for name, tensor in session.model.tensors.items()}
 
 
 @hookimpl
