@@ -1,6 +1,7 @@
 """The hooks for PaddlePaddle. The graph becomes one layer that runs the framework's own layers, channels first."""
 
 import ctypes
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, Dict, List, NamedTuple, Set, Tuple
 
@@ -8,7 +9,7 @@ import numpy as np
 import paddle
 from paddle import nn
 
-from harness.core import BuildRequest, Graph, Node, Unsupported, hookimpl
+from harness.core import BuildRequest, Graph, Node, Optimizer, Unsupported, hookimpl
 from harness_paddlepaddle import lower
 
 Arrays = Dict[str, np.ndarray]
@@ -16,7 +17,10 @@ DTYPES = {"fp64": "float64", "fp32": "float32"}
 VARIANTS = ("dygraph", "to_static")
 
 # Names of a layer's tensors by the role of the neutral parameter.
-TENSORS = {"weight": "weight", "bias": "bias", "gamma": "weight", "beta": "bias", "mean": "_mean", "var": "_variance"}
+TENSORS = {"weight": "weight", "bias": "bias", "gamma": "weight", "beta": "bias", "mean": "_mean", "var": "_variance", "table": "weight"}
+TENSORS.update({role: role for role in ("query", "key", "vector", "scale")})
+for _suffix in ("", "_reverse"):
+    TENSORS.update({role + _suffix: "lstm.%s_l0%s" % (role, _suffix) for role in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")})
 
 
 class Param(NamedTuple):
@@ -27,7 +31,7 @@ class Param(NamedTuple):
 
     @classmethod
     def of(cls, layer: nn.Layer, role: str) -> "Param":
-        return cls(getattr(layer, TENSORS[role]), role == "weight" and isinstance(layer, nn.Linear))
+        return cls(attrgetter(TENSORS[role])(layer), role == "weight" and isinstance(layer, nn.Linear))
 
     def load(self, array: np.ndarray) -> None:
         self.tensor.set_value(np.ascontiguousarray(array.T) if self.transposed else array)
@@ -50,6 +54,7 @@ class Lowered(nn.Layer):
     def __init__(self, graph: Graph, weights: Arrays) -> None:
         super().__init__()
         self.params: Params = {}
+        self.owners: Dict[str, Any] = {}
         numbers = {name: number for number, name in enumerate(graph.shapes)}
         self.results = tuple(numbers[name] for name in graph.outputs + ((graph.loss,) if graph.loss else ()))
         last_read = {numbers[name]: node.name for node in graph.nodes for name in node.inputs}
@@ -62,13 +67,24 @@ class Lowered(nn.Layer):
         self.unset = (None,) * len(graph.nodes)
 
     def _lower(self, node: Node, weights: Arrays) -> Any:
+        """Return what runs the node. One tied to another gets that one's layer: one tensor, one gradient, one update."""
+        if not node.params:
+            return self._made(node, weights)
+        what = repr((node.op, sorted(node.attrs.items()), sorted(node.params.items())))
+        if what not in self.owners:
+            if not self.params.keys().isdisjoint(node.params.values()):
+                raise Unsupported(node.op, "parameters shared by nodes that differ in more than their inputs are not lowered")
+            self.owners[what] = self._made(node, weights)
+            self.params.update((name, Param.of(self.owners[what], role)) for role, name in node.params.items())
+        return self.owners[what]
+
+    def _made(self, node: Node, weights: Arrays) -> Any:
         function = getattr(lower, node.op, None)
         if function is None:
             raise Unsupported(node.op, "the PaddlePaddle adapter has no lowering for it")
         lowered = function(node, {role: weights[name] for role, name in node.params.items()})
         if isinstance(lowered, nn.Layer):
             self.add_sublayer(node.name.replace(".", "_"), lowered)
-        self.params.update((name, Param.of(lowered, role)) for role, name in node.params.items())
         return lowered
 
     def forward(self, inputs: List[Any]) -> Tuple[Any, ...]:  # to_static takes no *inputs and wants "self" as first name
@@ -124,6 +140,20 @@ def configure(request: BuildRequest) -> None:
         set_tf32(False)
 
 
+def optimizer_of(wanted: Optimizer, parameters: List[Any]) -> Any:
+    """Return Paddle's optimiser. Adam's epsilon and the clipping are what the harness asks for, with float64 hyperparameters."""
+    clip = nn.ClipGradByGlobalNorm(wanted.clip_norm) if wanted.clip_norm else None
+    if wanted.name == "sgd":
+        return paddle.optimizer.Momentum(wanted.lr, wanted.momentum, parameters, grad_clip=clip)
+    if wanted.name == "adam":
+        # One operator for all parameters. The one for a single parameter leaves the upper halves of AVX registers in use in
+        # each thread that it ran on, where MKL's SSE code, its only code on AMD processors, is then four times slower.
+        merged = paddle.get_default_dtype() == "float32"  # it has no float64
+        numbers = (wanted.lr, wanted.beta1, wanted.beta2, wanted.epsilon)
+        return paddle.optimizer.Adam(*numbers, parameters, grad_clip=clip, use_multi_tensor=merged)
+    raise Unsupported("optimizer", "the PaddlePaddle adapter has sgd and adam, not '%s'" % wanted.name)
+
+
 def prepare(layer: nn.Layer, params: Params, graph: Graph, weights: Arrays, request: BuildRequest) -> Session:
     """Load the weights and give ``layer`` the execution asked for. Serves lowered and native models."""
     for name, param in params.items():
@@ -131,9 +161,8 @@ def prepare(layer: nn.Layer, params: Params, graph: Graph, weights: Arrays, requ
     session = Session(layer, params, graph.outputs, request)
     if request.mode == "train":
         layer.train()
-        lr, momentum = request.optimizer
         trainable = [tensor for tensor in layer.parameters() if not tensor.stop_gradient]
-        session.optimizer = paddle.optimizer.Momentum(learning_rate=lr, momentum=momentum, parameters=trainable)
+        session.optimizer = optimizer_of(request.optimizer, trainable)
     else:
         layer.eval()
         for tensor in layer.parameters():
@@ -201,7 +230,8 @@ def describe(session: Session) -> Dict[str, Any]:
     precisions = {getattr(paddle, dtype): name for name, dtype in DTYPES.items()}
     static = isinstance(session.run.forward, paddle.jit.dy2static.program_translator.StaticFunction)
     core = paddle.base.core
-    return {
+    embeddings = [layer for layer in session.layer.sublayers() if isinstance(layer, nn.Embedding)]
+    settings = {
         "framework": "PaddlePaddle",
         "version": paddle.__version__,
         "device": device_of(tensor, session.device),
@@ -216,6 +246,9 @@ def describe(session: Session) -> Dict[str, Any]:
         "async_steps": tensor.place.is_gpu_place(),
         "running_var": "biased",
     }
+    if embeddings:
+        settings["embedding_gradient"] = "sparse" if any(layer._sparse for layer in embeddings) else "dense"
+    return settings
 
 
 @hookimpl

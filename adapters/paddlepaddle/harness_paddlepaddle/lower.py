@@ -7,9 +7,11 @@ from typing import Any, Callable, Dict
 
 import numpy as np
 import paddle
+import paddle.nn.functional as F
 from paddle import nn
 
 from harness.core import Node, Unsupported
+from harness_paddlepaddle import sequence
 
 Params = Dict[str, np.ndarray]
 
@@ -37,13 +39,33 @@ def _cross_entropy(logits: Any, labels: Any) -> Any:
     return paddle.mean(paddle.logsumexp(logits, axis=1, keepdim=True) - picked)
 
 
+def _concat(a: Any, b: Any) -> Any:
+    return paddle.concat([a, b], axis=-1)
+
+
+def _sigmoid_cross_entropy(logits: Any, labels: Any) -> Any:
+    return F.binary_cross_entropy_with_logits(logits, labels.unsqueeze(1).astype(logits.dtype))
+
+
 def add(node: Node, params: Params) -> Callable[..., Any]:
     return paddle.add
+
+
+def attention(node: Node, params: Params) -> nn.Layer:
+    return sequence.Attention(node.attrs["units"], params["query"].shape[1], params["key"].shape[1])
 
 
 def batch_norm(node: Node, params: Params) -> nn.Layer:
     kept = 1 - node.attrs["momentum"]  # Paddle's momentum is the share of the old value that stays
     return nn.BatchNorm2D(len(params["gamma"]), momentum=kept, epsilon=node.attrs["epsilon"])
+
+
+def bilstm(node: Node, params: Params) -> nn.Layer:
+    return sequence.Recurrent(params["weight_ih"].shape[1], node.attrs["units"], "bidirect")
+
+
+def concat(node: Node, params: Params) -> Callable[..., Any]:
+    return _concat
 
 
 def conv2d(node: Node, params: Params) -> nn.Layer:
@@ -69,6 +91,10 @@ def dropout(node: Node, params: Params) -> nn.Layer:
     return nn.Dropout(node.attrs["rate"])
 
 
+def embedding(node: Node, params: Params) -> nn.Layer:
+    return nn.Embedding(node.attrs["rows"], node.attrs["width"])
+
+
 def flatten(node: Node, params: Params) -> nn.Layer:
     return nn.Flatten()
 
@@ -77,14 +103,30 @@ def global_avg_pool(node: Node, params: Params) -> nn.Layer:
     return nn.Sequential(nn.AdaptiveAvgPool2D(1), nn.Flatten())
 
 
+def lstm(node: Node, params: Params) -> nn.Layer:
+    return sequence.Recurrent(params["weight_ih"].shape[1], node.attrs["units"], "forward")
+
+
 def max_pool2d(node: Node, params: Params) -> nn.Layer:
     if node.attrs["ceil"]:
         _check_ceil(node)
     return nn.MaxPool2D(node.attrs["kernel"], node.attrs["stride"], _symmetric(node), ceil_mode=node.attrs["ceil"])
 
 
+def mul(node: Node, params: Params) -> Callable[..., Any]:
+    return paddle.multiply
+
+
 def relu(node: Node, params: Params) -> nn.Layer:
     return nn.ReLU()
+
+
+def sequence_cross_entropy(node: Node, params: Params) -> nn.Layer:
+    return sequence.SequenceCrossEntropy(node.attrs["smoothing"])
+
+
+def sigmoid_cross_entropy(node: Node, params: Params) -> Callable[..., Any]:
+    return _sigmoid_cross_entropy
 
 
 def softmax_cross_entropy(node: Node, params: Params) -> Callable[..., Any]:
