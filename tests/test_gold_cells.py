@@ -127,9 +127,10 @@ class TestNames:
         assert heading(name).model != heading(other).model
 
     def test_headings_say_batch_and_size(self):
-        assert heading("ResNet-50, batch 8, 32 px") == ("resnet50", 8, 32)
-        assert heading("AlexNet batch 512") == ("alexnet", 512, None)
-        assert heading("Batch 5") == ("batch5", None, None)
+        assert heading("ResNet-50, batch 8, 32 px") == ("resnet50", 8, 32, None)
+        assert heading("AlexNet batch 512") == ("alexnet", 512, None, None)
+        assert heading("Batch 5") == ("batch5", None, None, None)
+        assert heading("GNMT v2, batch 4, 10 tokens, tokens/s")[1:] == (4, 10, "tokens/s")
 
     @pytest.mark.parametrize("text", ["images/s", "img/sec", "Images per second", "image / s", " imgs/s "])
     def test_units(self, text):

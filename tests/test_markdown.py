@@ -26,7 +26,7 @@ def test_a_whole_table():
         "| Gamma | N/A [1] |\n"
         "\n"
         "Test CPU; 4 CPU threads; Alpha 1.0 (eager), Beta 1.0 (eager).\n"
-        "Rate = all samples / all time, ± standard deviation over 3 blocks; 30 steps a number.\n"
+        "Rate = all work / all time, ± standard deviation over 3 blocks; 30 steps a number.\n"
         "95 % interval of the rates: ± 9.9% to ± 12.4%; the budget ended 2 before 1.0% was reached.\n"
         "Timed: forward; inputs resident.\n"
         "Bold: fastest of its column, and what is not told apart from it.\n"

@@ -154,7 +154,7 @@ def test_columns_and_captions():
     table = only(recorder)
     assert table.columns == ("MobileNet, batch 8", "MobileNet, batch 2, 32 px")
     assert table.caption[0] == "Test CPU; 4 CPU threads; Alpha 1.0 (eager), Beta 1.0 (eager)."
-    assert "± standard deviation over 3 to 4 blocks; 30 to 40 steps a number" in table.caption[1]
+    assert "± standard deviation over 3 to 4 blocks; in brackets the steps that a number rests on, 30 to 40." in table.caption[1]
     assert table.caption[2].startswith("95 % interval of the rates: ± ")
     assert table.caption[3] == "Timed: forward; inputs resident."
 

@@ -1,5 +1,6 @@
 """Tables in files: CSV, JSON and Markdown, told apart by the end of the name."""
 
+import contextlib
 import csv
 import io
 import json
@@ -127,18 +128,23 @@ def _no_constant(text: str) -> None:
 
 
 def from_markdown(source: str, text: str) -> list[Entry]:
-    """Read every table of pipes. A title as this harness writes it above a table says mode, precision, device and unit."""
+    """Read every table of pipes. A title as this harness writes it above a table says mode, precision, device and unit.
+
+    Its tables of ratios are passed over.
+    """
     found: list[Entry] = []
     lines = text.splitlines()
     common: dict[str, Any] = {}
-    number = 0
+    number, ratios = 0, False
     while number < len(lines):
+        if lines[number].startswith("#"):
+            ratios = re.fullmatch(r"#{1,6} .*: ratios to .+", lines[number].strip()) is not None
         common = {} if lines[number].startswith("#") else common
         common = _title(lines[number]) or common
         block = 0
         while number + block < len(lines) and lines[number + block].lstrip().startswith("|"):
             block += 1
-        if block >= 2 and re.fullmatch(r"[\s|:-]+", lines[number + 1]):
+        if block >= 2 and not ratios and re.fullmatch(r"[\s|:-]+", lines[number + 1]):
             rows = [(number + index + 1, _cells(lines[number + index])) for index in range(block)]
             found += entries(Grid(source, rows[0][1], rows[2:], common, line=rows[0][0]))
         number += max(1, block)
@@ -146,14 +152,13 @@ def from_markdown(source: str, text: str) -> list[Entry]:
 
 
 def _title(line: str) -> dict[str, Any]:
-    said = re.fullmatch(r"#{1,6} (Training|Inference), (fp32|tf32|fp16|bf16|int8), (cpu|cuda(?::\d+)?): (\w+ per second)", line.strip())
+    said = re.fullmatch(r"#{1,6} (Training|Inference), (fp32|tf32|fp16|bf16|int8), (cpu|cuda(?::\d+)?): ([\w, ]+ per second)", line.strip())
     if said is None:
         return {}
-    try:
-        unit = names.unit(said[4])
-    except UserError:
-        return {}
-    return {"mode": "train" if said[1] == "Training" else "infer", "precision": said[2], "device": said[3], "unit": unit}
+    common = {"mode": "train" if said[1] == "Training" else "infer", "precision": said[2], "device": said[3]}
+    with contextlib.suppress(UserError):  # several units stand in the columns
+        common["unit"] = names.unit(said[4])
+    return common
 
 
 def _cells(line: str) -> list[str]:
@@ -167,6 +172,7 @@ def _cells(line: str) -> list[str]:
 
 
 def _plain(text: str) -> str:
-    bare = re.sub(r" \[[0-9]{1,4}\]$", "", text.strip())
+    bare = re.sub(r" \[[0-9]{1,4}\]$", "", text.strip())  # the number of a note
     bare = re.sub(r"\A(\*\*|__)(.*)\1\Z", r"\2", bare, flags=re.DOTALL)
+    bare = re.sub(r"(?<=[0-9]) \([0-9]{1,9}\)$", "", bare)  # of steps that a number of ours rests on
     return re.sub(r"\\([\\|])", r"\1", bare).replace("&lt;", "<")

@@ -96,7 +96,7 @@ def entry(place: str, framework: str, model: str, text: str, spread: str, common
     except ValueError as error:
         raise UserError(f"{place}: {cells.shown(framework)}, {cells.shown(model)}: {error}.")
     named = names.heading(model)
-    conditions = {"batch": named.batch, "size": named.size, **common}
+    conditions = {"batch": named.batch, "size": named.size, **common} | ({"unit": named.unit} if named.unit else {})
     facts = {"value": reading.value, "word": reading.word, "relative": reading.relative}
     return Entry(framework=framework, model=model, where=place, **facts, **conditions)
 

@@ -54,19 +54,22 @@ def framework(text: str) -> str:
 
 
 class Heading(NamedTuple):
-    """A model as a table's heading names it, with the batch and the image's side where it says them."""
+    """A model as a table's heading names it, with the batch, the samples' size and the unit where it says them."""
 
     model: str
     batch: int | None = None
     size: int | None = None
+    unit: str | None = None
 
 
 def heading(text: str) -> Heading:
-    """Return what "ResNet-50, batch 8, 32 px" means."""
+    """Return what "ResNet-50, batch 8, 32 px, images/s" means."""
     words = " ".join(text.split())
-    found = re.fullmatch(r"(.*?)(?:,? batch ([0-9]{1,9}))?(?:,? ([0-9]{1,9}) px)?", words, re.IGNORECASE)
-    name, batch, size = found.groups() if found else (words, None, None)
-    return Heading(_MODELS.get(fold(name), fold(name)), int(batch) if batch else None, int(size) if size else None)
+    rate = "|".join(map(re.escape, UNITS))
+    found = re.fullmatch(rf"(.*?)(?:,? batch ([0-9]{{1,9}}))?(?:,? ([0-9]{{1,9}}) (?:px|tokens))?(?:, ({rate}))?", words, re.IGNORECASE)
+    name, batch, size, said = found.groups() if found else (words, None, None, None)
+    own = said.casefold() if said else None
+    return Heading(_MODELS.get(fold(name), fold(name)), int(batch) if batch else None, int(size) if size else None, own)
 
 
 def unit(text: str) -> str:

@@ -92,14 +92,15 @@ def _table(run: Run, kind: Kind, results: list[CellResult]) -> Table:
     columns = list(dict.fromkeys(map(_column, results)))
     notes: list[str] = []
     rows = []
+    counted = len({r.rate.steps for r in results if r.rate is not None}) > 1
     best = {column: fastest([r for r in results if _column(r) == column], run.suite.measure.margin) for column in columns}
     for name in dict.fromkeys(_rival(r) for r in results):
         mine = {_column(r): r for r in results if _rival(r) == name}
-        entries = [_entry(mine[c], best[c], notes) if c in mine else Entry(text="not planned") for c in columns]
+        entries = [_entry(mine[c], best[c], notes, counted) if c in mine else Entry(text="not planned") for c in columns]
         rows.append(Row(title=row_title(run, *name), entries=tuple(entries)))
     units = list(dict.fromkeys(MODELS[model].unit for model, _, _ in columns))
     return Table(
-        title=f"{kind.title}: " + " or ".join(units) + " per second",
+        title=f"{kind.title}: " + _listed(units) + " per second",
         columns=tuple(
             column_title(model, batch, size) + (f", {MODELS[model].unit}/s" if len(units) > 1 else "") for model, batch, size in columns
         ),
@@ -141,11 +142,13 @@ def fastest(rivals: list[CellResult], margin: float) -> set[str]:
     return leading
 
 
-def _entry(result: CellResult, best: set[str], notes: list[str]) -> Entry:
+def _entry(result: CellResult, best: set[str], notes: list[str], counted: bool) -> Entry:
+    """One cell. ``counted``: numbers of the table rest on different numbers of steps, so each says on how many."""
     if result.rate is not None and result.status.has_number:
         said = [*([] if result.status is Status.OK else [f"{result.status}: {result.reason}"]), *result.flags]
         note = _note(notes, "; ".join(said)) if said else None
-        return Entry(text=plus_minus(result.rate), note=note, best=result.cell.key in best)
+        steps = f" ({result.rate.steps})" if counted else ""
+        return Entry(text=plus_minus(result.rate) + steps, note=note, best=result.cell.key in best)
     if result.status is Status.UNSUPPORTED:
         return Entry(text="N/A", note=_note(notes, result.reason))
     return Entry(text=str(result.status), note=_note(notes, f"{result.status}: {result.reason}"))
@@ -163,9 +166,9 @@ def _caption(run: Run, device: str, results: list[CellResult]) -> tuple[str, ...
     lines = [f"{_device_name(run, device)}; {run.threads} CPU thread{'' if run.threads == 1 else 's'}; {_frameworks(results)}."]
     if steps:
         blocks = _span([s.blocks for s in steps])
-        lines.append(
-            f"Rate = all samples / all time, ± standard deviation over {blocks} blocks; {_span([s.steps for s in steps])} steps a number."
-        )
+        counts = _span([s.steps for s in steps])
+        rests = f"in brackets the steps that a number rests on, {counts}" if "to" in counts else f"{counts} steps a number"
+        lines.append(f"Rate = all work / all time, ± standard deviation over {blocks} blocks; {rests}.")
         lines.append(_precision(run, steps))
         lines.append(f"Timed: {'; '.join(windows)}.")
     lines += [f"Noise before the run: {warning}." for warning in run.noise]
@@ -179,6 +182,10 @@ def _precision(run: Run, rates: list[Rate]) -> str:
     widest = f"{max(known):.1%}" if math.isfinite(max(known)) else "unknown"
     end = "" if reached == len(known) else f"; the budget ended {len(known) - reached} before {target:.1%} was reached"
     return f"95 % interval of the rates: ± {min(known):.1%} to ± {widest}{end}."
+
+
+def _listed(units: list[str]) -> str:
+    return " or ".join(part for part in (", ".join(units[:-1]), units[-1]) if part)
 
 
 def _frameworks(results: list[CellResult]) -> str:
