@@ -51,10 +51,10 @@ class Measure(_Table):
     steady_within: float = pydantic.Field(0.05, gt=0, description="steady: coefficient of variation of the last three windows' step times")
     blocks: int = pydantic.Field(10, ge=2, strict=True, description="least number of timed blocks of each worker of a cell")
     most_blocks: int = pydantic.Field(
-        40, ge=2, strict=True, description="where the rate is not precise enough after them, go on up to this number"
+        120, ge=2, strict=True, description="where the rate is not precise enough after them, go on up to this number"
     )
     target: float = pydantic.Field(0.01, gt=0, description="precise enough: half the 95 % interval of the rate, relative to it")
-    block_seconds: float = pydantic.Field(1.0, gt=0, description="length that a block aims at")
+    block_seconds: float = pydantic.Field(0.5, gt=0, description="length that a block aims at")
     cell_seconds: float = pydantic.Field(
         120.0, gt=0, description="budget for a worker's timed blocks: slow cells get fewer, at least three"
     )

@@ -11,17 +11,22 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from harness.stats import centre, location, student
+from harness.stats import LEVEL, centre, location, student
 
 Pair = tuple[float, float]
 
 
+# Verdicts are surer than the interval that is printed: a table has dozens of them, and one in twenty false would be too many.
+VERDICT_LEVEL = 0.97
+
+
 class Ratio(NamedTuple):
-    """The first framework's rate over the second's, with the bounds of its 95 % interval."""
+    """The first framework's rate over the second's, with the bounds of its 95 % interval, and those that verdicts go by."""
 
     value: float
     low: float
     high: float
+    surely: tuple[float, float]
     pairs: int
     processes: int = 1
 
@@ -64,16 +69,19 @@ def ratio(processes: Sequence[Sequence[Pair]]) -> Ratio | None:
     count = sum(map(len, logs))
     if count < 2:
         return None
-    middle, low, high = location(logs[0]) if len(logs) == 1 else student(np.array([centre(part) for part in logs]))
-    return Ratio(math.exp(middle), math.exp(low), math.exp(high), count, len(logs))
+    values, interval = (logs[0], location) if len(logs) == 1 else (np.array([centre(part) for part in logs]), student)
+    value, low, high = map(math.exp, interval(values, LEVEL))
+    _, lowest, highest = map(math.exp, interval(values, VERDICT_LEVEL))
+    return Ratio(value, low, high, (lowest, highest), count, len(logs))
 
 
 def verdict(found: Ratio, margin: float) -> Verdict:
-    """Say what the interval says. "Same" is within ``margin`` (0.01 is one per cent) for certain, not for want of data."""
-    if found.low > 1 / (1 + margin) and found.high < 1 + margin:
+    """Say what the 97 % interval says. "Same" is within ``margin`` (0.01 is one per cent) for certain, not for want of data."""
+    low, high = found.surely
+    if low > 1 / (1 + margin) and high < 1 + margin:
         return Verdict.SAME
-    if found.low > 1:
+    if low > 1:
         return Verdict.FASTER
-    if found.high < 1:
+    if high < 1:
         return Verdict.SLOWER
     return Verdict.UNDECIDED

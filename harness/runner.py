@@ -1,9 +1,11 @@
 """Measuring a plan: group by group, all frameworks of a group alive together, their blocks alternating.
 
-Alternation is what makes rates comparable on a machine whose speed drifts: each framework meets the same moments.
+Alternation is what makes rates comparable on a machine whose speed drifts: each framework meets the same moments, in an
+order that is drawn anew each round.
 Only one worker runs at a time; the others are stopped, since the thread pool of an idle framework may spin.
 """
 
+import random
 from collections.abc import Callable
 from itertools import count, groupby
 
@@ -145,15 +147,18 @@ class Runner:
         rival.warm_up(self.measure, done)
 
     def _alternate(self, first_round: int) -> None:
-        """Run rounds of one block each, A B C, C B A, A B C ..., until all are precise enough or out of budget.
+        """Run rounds of one block each until all are precise enough or out of budget.
 
-        Who has budget goes on while anybody is not done, so that rounds have pairs.
+        The order within a round is drawn, from the suite's seed: noise that comes and goes at regular times would otherwise hit
+        the same rival again and again, and no interval could know. Who has budget goes on while anybody is not done, so that
+        rounds have pairs.
         """
+        order = random.Random(self.seed)
         for number in count(first_round):
             able = [rival for rival in self._alive if rival.has_budget(self.measure)]
             if not able or all(rival.is_done(self.measure) for rival in able):
                 return
-            for rival in able if number % 2 == 0 else able[::-1]:
+            for rival in order.sample(able, len(able)):
                 self._guard(rival, lambda rival, number=number: rival.timed_block(number, len(self._alive)))  # type: ignore[misc]
 
     def _finish(self, rival: Rival) -> None:

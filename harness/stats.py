@@ -9,7 +9,6 @@ import numpy as np
 from scipy.special import stdtrit
 
 LEVEL = 0.95
-FEWEST_SIGNED_RANK = 6  # the smallest number of values whose widest interval reaches LEVEL
 
 
 class Rate(NamedTuple):
@@ -47,27 +46,27 @@ def precision(rates: Sequence[float]) -> float:
     return (high - low) / 2
 
 
-def location(values: np.ndarray) -> tuple[float, float, float]:
-    """Return the centre of ``values`` and the bounds of its 95 % interval.
+def location(values: np.ndarray, level: float = LEVEL) -> tuple[float, float, float]:
+    """Return the centre of ``values`` and the bounds of its interval.
 
     The Hodges-Lehmann estimate (the median of all pairwise means) with the interval that inverts Wilcoxon's signed-rank
     test (Hollander, Wolfe and Chicken, Nonparametric Statistical Methods, sections 3.2 and 3.3). It assumes only that
-    errors are as likely up as down, so its coverage holds at six values and with spikes, where bootstrap intervals are
+    errors are as likely up as down, so its coverage holds for few values and with spikes, where bootstrap intervals are
     too short (docs/results/calibration.md). Fewer than six cannot give 95 % that way: there, Student's t.
     """
-    return signed_rank(values) if len(values) >= FEWEST_SIGNED_RANK else student(values)
+    return signed_rank(values, level) if 2.0 ** (1 - len(values)) <= 1 - level else student(values, level)
 
 
-def student(values: np.ndarray) -> tuple[float, float, float]:
-    """Return the mean and the bounds of Student's 95 % interval."""
+def student(values: np.ndarray, level: float = LEVEL) -> tuple[float, float, float]:
+    """Return the mean and the bounds of Student's interval."""
     middle = float(values.mean())
-    reach = float(stdtrit(len(values) - 1, (1 + LEVEL) / 2) * values.std(ddof=1) / math.sqrt(len(values)))
+    reach = float(stdtrit(len(values) - 1, (1 + level) / 2) * values.std(ddof=1) / math.sqrt(len(values)))
     return middle, middle - reach, middle + reach
 
 
-def signed_rank(values: np.ndarray) -> tuple[float, float, float]:
-    """Return the Hodges-Lehmann estimate and the bounds of its interval, for six values or more."""
-    means, place = _pairwise_means(values), _place(len(values))
+def signed_rank(values: np.ndarray, level: float = LEVEL) -> tuple[float, float, float]:
+    """Return the Hodges-Lehmann estimate and the bounds of its interval, for as many values as ``level`` needs."""
+    means, place = _pairwise_means(values), _place(len(values), level)
     return float(np.median(means)), float(means[place - 1]), float(means[-place])
 
 
@@ -84,8 +83,8 @@ def _pairwise_means(values: np.ndarray) -> np.ndarray:
 
 
 @cache
-def _place(count: int) -> int:
-    """Which mean, counted from each end, bounds the interval: the largest k with P(signed-rank sum < k) at most 2.5 %.
+def _place(count: int, level: float) -> int:
+    """Which mean, counted from each end, bounds the interval: the largest k with P(signed-rank sum < k) at most (1 - level) / 2.
 
     The sum's exact distribution counts, for every sum, the subsets of the ranks 1 to n that have it.
     """
@@ -95,4 +94,4 @@ def _place(count: int) -> int:
         grown[: len(shares)] += shares / 2
         grown[rank:] += shares / 2
         shares = grown
-    return int(np.searchsorted(np.cumsum(shares), (1 - LEVEL) / 2, side="right"))
+    return int(np.searchsorted(np.cumsum(shares), (1 - level) / 2, side="right"))

@@ -83,7 +83,12 @@ def test_turning_pairs_round_turns_the_ratio_round(ratios):
     ],
 )
 def test_verdicts(low, high, said):
-    assert verdict(Ratio(math.sqrt(low * high), low, high, 10), 0.01) is said
+    assert verdict(Ratio(math.sqrt(low * high), low, high, (low, high), 10), 0.01) is said
+
+
+def test_a_verdict_is_surer_than_the_interval():
+    found = ratio([pairs(*[1.0 + 0.01 * k for k in range(-3, 9)])])
+    assert found.surely[0] < found.low and found.high < found.surely[1]
 
 
 def test_only_blocks_of_one_round_and_process_are_a_pair():

@@ -39,7 +39,7 @@ def _table(run: Run, kind: Kind, results: list[CellResult]) -> Table | None:
                 warnings.append(column_title(*column))
         rows.append(Row(title=row_title(run, *name), entries=tuple(entries)))
     caption = [f"Ratio of rates to {row_title(run, *base)} in blocks of the same round, with its 95 % interval."]
-    caption.append(f"Same: certainly within {run.suite.measure.margin:.1%}. Undecided: the interval holds 1.")
+    caption.append(f"Verdicts go by the 97 % interval. Same: within {run.suite.measure.margin:.1%} for certain. Undecided: it holds 1.")
     caption += differences(results)
     if warnings:
         caption.append(
