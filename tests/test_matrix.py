@@ -138,6 +138,17 @@ def test_the_baseline_comes_twice_where_its_noise_is_wanted(known):
     assert len({cell.key for cell in cells}) == 3 and len({cell.group for cell in cells}) == 1
 
 
+def test_each_track_is_a_group_of_its_own(known):
+    cells = [item.cell for item in planned(wanted(adapters=["numpy", "other"], tracks=["as-shipped", "matched"]), known)]
+    assert [(cell.adapter, cell.track) for cell in cells] == [
+        ("numpy", "as-shipped"),
+        ("other", "as-shipped"),
+        ("numpy", "matched"),
+        ("other", "matched"),
+    ]
+    assert len({cell.group for cell in cells}) == 2 and len({cell.key for cell in cells}) == 4
+
+
 def test_a_baseline_must_be_measured(known):
     with pytest.raises(UserError, match="'other' is no adapter of this run"):
         matrix.narrow(wanted(), Filters(baseline="other"), known)

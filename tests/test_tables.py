@@ -6,6 +6,7 @@ import pytest
 from helpers import Recorder
 
 from harness.report import terminal
+from harness.report.head_to_head import head_to_head
 from harness.report.tables import plus_minus, tables
 from harness.stats import Rate
 from harness.statuses import Status
@@ -168,6 +169,30 @@ def test_models_that_count_other_work_have_their_unit_in_the_column():
     assert table.title == "Inference, fp32, cpu: tokens or samples per second"
     assert table.columns == ("GNMT v2, batch 4, tokens/s", "GNMT v2 small, batch 4, 10 tokens, tokens/s", "NCF, batch 4, samples/s")
     assert [entry.text for entry in table.rows[0].entries] == ["7,000 ± 0", "1,400 ± 0", "80.0 ± 0.0"]
+
+
+def test_a_matched_track_has_a_table_of_its_own():
+    recorder = Recorder()
+    for track in ("as-shipped", "matched"):
+        recorder.measured(recorder.plan("alpha", track=track), STEADY)
+    titles = [table.title for table in tables(recorder.load())]
+    assert titles == ["Inference, fp32, cpu: images per second", "Inference, fp32, cpu, matched: images per second"]
+
+
+def test_ratios_have_intervals_verdicts_and_a_warning_where_one_differs_from_itself():
+    recorder = Recorder(adapters=["alpha", "beta", "gamma"])
+    times = [0.5 + 0.001 * (k % 3) for k in range(8)]
+    recorder.measured(recorder.plan("alpha"), times)
+    recorder.measured(recorder.plan("beta"), [t / 2 for t in times])
+    recorder.ended(recorder.plan("gamma"), "crashed", "boom")
+    recorder.measured(recorder.plan("alpha", copy_number=2), [t * 1.1 for t in times])
+    (table,) = head_to_head(recorder.load())
+    assert table.title == "Inference, fp32, cpu: ratios to Alpha"
+    alpha, beta, gamma, again = (entries(table)[title][0].text for title in ("Alpha", "Beta", "Gamma", "Alpha again"))
+    assert (alpha, gamma) == ("1", "crashed")
+    assert beta.startswith("2.000 [") and beta.endswith("] faster")
+    assert again.endswith("] slower")
+    assert table.caption[-1].startswith("WARNING: Alpha differs from itself in MobileNet, batch 2, 32 px")
 
 
 def test_variants_are_told_apart_where_there_are_several():

@@ -112,7 +112,7 @@ def prepare(module: nn.Module, places: Dict[str, str], graph: Graph, request: Bu
             import torch._inductor.config as inductor
 
             # Freezing folds batch normalisation and prepacks weights, as its documentation advises; oneDNN packs no float64.
-            inductor.freezing = request.precision != "fp64"
+            inductor.freezing = request.precision != "fp64" and request.track == "as-shipped"
         session.run = torch.compile(module)
     elif request.variant != "eager":
         raise Unsupported("variant", "PyTorch has eager and compile, not '%s'" % request.variant)
