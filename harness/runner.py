@@ -9,6 +9,8 @@ import random
 from collections.abc import Callable
 from itertools import count, groupby
 
+import psutil
+
 from harness import interrupts, staging
 from harness.adapters import Adapter
 from harness.config import Measure
@@ -19,6 +21,29 @@ from harness.results import Journal
 from harness.rival import LIMITS, Rival, Tell, job_of, prove
 from harness.statuses import Status
 from harness.worker import Worker, WorkerFailed
+
+
+class Room:
+    """Guesses whether memory does for one more worker, from what the largest one took so far.
+
+    Where memory runs out, the kernel kills whom it likes: that must not come to pass.
+    """
+
+    MARGIN = 1.5  # proofs and builds need more for a while than what stays
+
+    def __init__(self) -> None:
+        self._free = int(psutil.virtual_memory().available)
+        self._largest = 0
+
+    def look(self) -> None:
+        """Note what the worker started last has taken."""
+        free = int(psutil.virtual_memory().available)
+        self._largest = max(self._largest, self._free - free)
+        self._free = free
+
+    def for_another(self) -> bool:
+        return self._free > self.MARGIN * self._largest
+
 
 FIRST_ROUND = 0
 ROUNDS_APART = 1_000_000  # rounds of a cell that was measured alone have numbers that no rival's have: they are no pairs
@@ -90,10 +115,16 @@ class Runner:
             self._together([cell], process, FIRST_ROUND + number * ROUNDS_APART)
 
     def _together(self, cells: list[Cell], process: int, first_round: int) -> None:
+        room = Room()
         for cell in cells:
+            if self._alive and not room.for_another():
+                self._later.append(cell)
+                self.tell(cell.key, "there is no memory for it beside its rivals; it will be measured alone")
+                continue
             outcome = self.outcomes[cell.adapter, cell.device_kind]
             assert not isinstance(outcome, EnvFailed)
             self._prepare(cell, outcome, process)
+            room.look()
         if self._alive:
             names = ", ".join(rival.cell.name for rival in self._alive)
             self.tell("/".join(map(str, cells[0].group)), f"measuring {names} in alternating blocks")

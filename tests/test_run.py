@@ -5,6 +5,7 @@ import random
 import re
 import signal
 import time
+from types import SimpleNamespace
 
 import psutil
 import pytest
@@ -265,3 +266,15 @@ def test_a_cell_without_room_beside_its_rivals_is_measured_alone(project):
     assert cramped.flags[0] == "measured alone, since memory did not hold all rivals at once: it has no ratios"
     assert "it will be measured alone" in outcome.err
     assert "too few pairs" in outcome.out
+
+
+def test_no_worker_is_started_that_memory_may_not_hold(project, monkeypatch):
+    """The first worker took 6 of 10 GiB: there is no room for a second one beside it."""
+    left = iter([10, 10, 4] + [10] * 50)
+    monkeypatch.setattr("harness.runner.psutil.virtual_memory", lambda: SimpleNamespace(available=next(left) * 2**30, total=2**34))
+    outcome = project.configure(variants={"numpy": ["honest", "sleeper"]}).run("run")
+    assert outcome.code == 0, outcome.err
+    honest, sleeper = project.result().cells
+    assert (honest.status, sleeper.status) == ("ok", "ok")
+    assert sleeper.flags[0].startswith("measured alone")
+    assert "there is no memory for it beside its rivals" in outcome.err

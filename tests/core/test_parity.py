@@ -21,7 +21,7 @@ pytestmark = pytest.mark.usefixtures("tiny_models")
 TRAINED_TWICE_MORE = {"loss of step 2", "loss of step 3"}
 
 
-@functools.cache
+@functools.lru_cache()
 def problem(model, mode):
     return Problem(model, mode)
 
