@@ -8,10 +8,13 @@ import pytest
 from helpers import Project, Recorder, write_toml
 
 from harness import config
-from harness.envs import provision
+from harness.envs import engine, image, provision
 from harness.envs.base import EnvFailed
 
 OWN_CACHE = os.environ.get("HARNESS_TEST_CACHE") or os.environ.get("HARNESS_CACHE")
+
+
+BASE_IMAGE = "docker.io/library/python:3.6-slim"  # what the Containerfiles of the adapters that ship start from
 
 
 @pytest.fixture(autouse=True)
@@ -32,13 +35,22 @@ def own_places():
 
 @pytest.fixture
 def real_environment(monkeypatch, own_places):
-    """An adapter's real environment for the CPU, from the developer's own cache, since it takes minutes to make."""
+    """An adapter's real environment for the CPU, from the developer's own cache, since it takes minutes to make.
+
+    A test skips where that is a container and this host cannot have one: no engine, or no base image and no way to get it.
+    """
 
     def provided(adapter):
+        contained = adapter.environment_kind("cpu", own_places.environments.get(adapter.name, config.EnvironmentSpec())) == "container"
+        host = engine.find(own_places.containers)
+        if contained and host is None:
+            pytest.skip(f"tests/frameworks, {adapter.name}: {engine.missing(own_places.containers)}")
         with monkeypatch.context() as patched:
             patched.setenv("HARNESS_CACHE", OWN_CACHE) if OWN_CACHE else patched.delenv("HARNESS_CACHE")
             outcome = provision.provide(adapter, "cpu", own_places)
         if isinstance(outcome, EnvFailed):
+            if contained and host is not None and image.identity(host, BASE_IMAGE) is None:
+                pytest.skip(f"tests/frameworks, {adapter.name}: no image {BASE_IMAGE} on this host, and none could be had")
             raise outcome
         return outcome
 
