@@ -20,6 +20,6 @@ def build(depth: int, size: int) -> Graph:
 
 
 MODELS = (
-    Model("vgg16", "VGG-16", lambda size: build(16, size), 224, "images", Fixture(64, 2, 3)),
-    Model("vgg19", "VGG-19", lambda size: build(19, size), 224, "images", Fixture(64, 2, 3)),
+    Model("vgg16", "VGG-16", lambda size: build(16, size), 224, "images", Fixture(64, 4, 13)),
+    Model("vgg19", "VGG-19", lambda size: build(19, size), 224, "images", Fixture(64, 4, 3)),
 )
