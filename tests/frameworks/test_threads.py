@@ -15,8 +15,8 @@ def cores_used(name, cpus, log, environment):
     """CPU seconds over wall seconds of a real worker's best block, and the threads that it reports."""
     adapter = SHIPPED[name]
     manifest = adapter.manifest
-    fields = {"device": "cpu", "precision": "fp32", "variant": manifest.variants[0], "batch": 8, "size": 224}
-    job = rival.job_of(Cell(adapter=name, model="vgg16", mode="infer", **fields), adapter, cpus, 1)
+    fields = {"device": "cpu", "precision": "fp32", "variant": manifest.variants[0], "batch": 4, "size": 224}
+    job = rival.job_of(Cell(adapter=name, model="resnet18", mode="infer", **fields), adapter, cpus, 1)
     worker = Worker(environment(adapter).launch(staging.stage(adapter)[0], cpus, "cpu"), log)
     try:
         worker.ask(job.to_json(), rival.LIMITS["start"])
