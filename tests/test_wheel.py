@@ -68,4 +68,4 @@ def test_the_gold_tables_are_inside(installed, tmp_path):
 def test_it_plans_from_another_folder(installed, tmp_path):
     done = run(installed, tmp_path, "run", "--dry-run")
     assert done.returncode == 0, done.stderr
-    assert "cells of suite 'quick'" in done.stdout and "resnet50/infer/cpu/fp32/b8/s224/pytorch/eager" in done.stdout
+    assert "cells of suite 'quick'" in done.stdout and "resnet50/train/cpu/fp32/b4/s224/pytorch/eager" in done.stdout
