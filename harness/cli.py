@@ -64,7 +64,18 @@ def _choice_options(command: Callable[..., Any]) -> Callable[..., Any]:
     )
     command = click.option("--baseline", metavar="ADAPTER", help="Take ratios to this framework.")(command)
     command = click.option("--aa", is_flag=True, help="Measure the baseline twice: what differs from itself shows the noise.")(command)
-    command = click.option("--batch", type=click.IntRange(min=1), help="Samples a step, for every model.")(command)
+    command = click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Anything of a suite, such as measure.sweeps=2.")(
+        command
+    )
+    command = click.option("--images", type=click.Path(resolve_path=True), help="Folder with content.* and style.* to generate from.")(
+        command
+    )
+    for name, field, text in (
+        ("threads", "threads", "CPU threads granted."),
+        ("size", "sizes", "Pixels of an image's side, or tokens of the longest sentence."),
+        ("batch", "batches", "Samples a step, for every model."),
+    ):
+        command = click.option(f"--{name}", field, multiple=True, type=click.IntRange(min=1), help=text)(command)
     command = click.option("--python", "pythons", multiple=True, metavar="ADAPTER=PATH", help="Use this interpreter, install nothing.")(
         command
     )
@@ -97,7 +108,7 @@ class Plan:
         import pydantic
 
         from harness import config as configuration
-        from harness import hostinfo, matrix, toml
+        from harness import hostinfo, matrix, pictures, toml
         from harness.adapters import discover
         from harness.envs import engine
         from harness.suggest import unknown
@@ -121,8 +132,19 @@ class Plan:
             self.suite = matrix.narrow(listed, matrix.Filters(**filters), self.adapters)
         except pydantic.ValidationError as error:
             raise UserError(toml.explain("command line", configuration.Suite, error))
+        if self.suite.images is not None:
+            folder = source.path.resolve().parent / self.suite.images
+            pictures.check(folder)
+            self.suite = self.suite.model_copy(update={"images": str(folder)})
         no_engine = matrix.engine_missing(self.places.environments, engine.missing(self.places.containers))
-        self.cells: list[Planned] = matrix.plan(self.suite, self.adapters, matrix.device_missing(len(hostinfo.gpus())), no_engine, try_gaps)
+        self.cells: list[Planned] = matrix.plan(
+            self.suite,
+            self.adapters,
+            matrix.device_missing(len(hostinfo.gpus())),
+            no_engine,
+            try_gaps,
+            len(hostinfo.granted_cpus()),
+        )
 
 
 @main.command(epilog=EPILOG)
@@ -148,7 +170,7 @@ def run(context: click.Context, /, dry_run: bool, **choices: Any) -> None:
 @click.option("--mode", "modes", multiple=True, help="train or infer. [default: both]")
 @click.option("--device", "devices", multiple=True, help="cpu, cuda or cuda:N. [default: cpu]")
 @click.option("--track", "tracks", multiple=True, help="as-shipped or matched. [default: as-shipped]")
-@click.option("--batch", type=click.IntRange(min=1), help="Samples a step.")
+@click.option("--batch", "batches", multiple=True, type=click.IntRange(min=1), help="Samples a step.")
 @click.option("--aa", is_flag=True, help="Measure the first one twice: what differs from itself shows the noise.")
 @_config_option
 @click.pass_context
@@ -219,21 +241,29 @@ def show_list(config: Path | None) -> None:
 def show(run: str, as_markdown: bool, details: bool) -> None:
     """Print the tables of RUN again, from its files: a folder, a run's name, or "last"."""
     from harness import results
-    from harness.report import terminal
-    from harness.report.head_to_head import all_tables
-    from harness.report.markdown import markdown
+    from harness.report import terminal, whole
 
     loaded = results.load(results.find(run))
     if loaded.torn:
         click.echo("The last event was cut off and is left out.", err=True)
     console = terminal.console()
-    for table in all_tables(loaded):
-        if as_markdown:
-            click.echo(markdown(table))
-        else:
-            console.print(terminal.render(table))
+    if as_markdown:
+        click.echo(whole.as_markdown(loaded))
+    else:
+        for table in whole.rendered(loaded):
+            console.print(table)
     if details:
         console.print(terminal.details(loaded))
+
+
+@main.command()
+@click.argument("run", default="last")
+def export(run: str) -> None:
+    """Print the latencies of RUN as CSV in the 29 columns of DEEP-GAP's own code: a row for every repeat."""
+    from harness import results
+    from harness.report.columns29 import exported
+
+    click.echo(exported(results.load(results.find(run))), nl=False)
 
 
 def _print(shown: Any) -> None:

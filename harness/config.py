@@ -16,7 +16,10 @@ from harness.suggest import unknown
 VERSION = 1
 
 
-def _unlike(items: tuple[str, ...]) -> tuple[str, ...]:
+Item = TypeVar("Item")
+
+
+def _unlike(items: tuple[Item, ...]) -> tuple[Item, ...]:
     if len(set(items)) < len(items):
         raise ValueError("every item may stand there once")
     return items
@@ -28,10 +31,18 @@ def _is_device(text: str) -> str:
     return text
 
 
-Item = TypeVar("Item", bound=str)
 Some = Annotated[tuple[Item, ...], pydantic.Field(min_length=1), pydantic.AfterValidator(_unlike)]
 Names = Some[str]
 Positive = Annotated[int, pydantic.Field(ge=1, strict=True)]
+
+
+def _listed(value: object) -> object:
+    return (value,) if isinstance(value, int) else value
+
+
+# One number, or several to go through.
+Sweep = Annotated[Some[Positive], pydantic.BeforeValidator(_listed, json_schema_input_type=Positive | Some[Positive])]
+Protocol = Literal["throughput", "latency", "iterations"]
 Mode = Literal["train", "infer"]
 Precision = Literal["fp32", "tf32", "fp16", "bf16", "int8"]
 Track = Literal["as-shipped", "matched"]
@@ -58,6 +69,12 @@ class Measure(_Table):
     cell_seconds: float = pydantic.Field(
         120.0, gt=0, description="budget for a worker's timed blocks: slow cells get fewer, at least three"
     )
+    warmup_requests: int = pydantic.Field(20, ge=0, strict=True, description="protocol latency: requests before those that are timed")
+    requests: Positive = pydantic.Field(100, description="protocol latency: timed requests of a repeat")
+    repeats: Positive = pydantic.Field(3, description="protocol latency: repeats in a sweep, one after the other")
+    sweeps: Positive = pydantic.Field(10, description="protocol latency: visits of each framework; between them it is the others' turn")
+    interval_seconds: float = pydantic.Field(60.0, gt=0, description="protocol iterations: time after which iterations are counted")
+    intervals: int = pydantic.Field(5, ge=2, strict=True, description="protocol iterations: number of those counts")
     processes: Positive = pydantic.Field(
         1, description="workers that a cell gets, one after the other: what differs between processes shows"
     )
@@ -70,11 +87,21 @@ class Measure(_Table):
     def most(self) -> int:
         return max(self.blocks, self.most_blocks)
 
+    @pydantic.model_validator(mode="after")
+    def _spread_needs_two(self) -> "Measure":
+        if self.repeats * self.sweeps * self.processes < 2:
+            raise ValueError("repeats, sweeps and processes are all 1: a number without a spread is not printed")
+        return self
+
 
 class Suite(_Table):
     """A set of cells: the product of its lists."""
 
     title: str
+    protocol: Protocol = pydantic.Field(
+        "throughput",
+        description="throughput: steps back to back; latency: each step timed by itself; iterations: counted after each minute",
+    )
     adapters: Names
     models: Names
     modes: Some[Mode] = ("train", "infer")
@@ -84,16 +111,27 @@ class Suite(_Table):
         ("as-shipped",), description="as-shipped: each framework's recommended settings; matched: no folding, no fusing, alike for all"
     )
     variants: dict[str, Names] = pydantic.Field({}, description="execution variants by adapter; the first of its manifest otherwise")
-    batch: Positive = pydantic.Field(description="samples a step")
-    batches: dict[str, Positive] = pydantic.Field({}, description="samples a step for single models")
-    size: Positive | None = pydantic.Field(
-        None, description="image side in pixels, or longest sentence in tokens; the model's own otherwise"
+    batch: Sweep = pydantic.Field(description="samples a step, or a list to go through")
+    batches: dict[str, Sweep] = pydantic.Field({}, description="samples a step for single models")
+    size: Sweep | None = pydantic.Field(
+        None, description="image side in pixels, or longest sentence in tokens, or a list to go through; the model's own otherwise"
     )
-    threads: Positive | None = pydantic.Field(None, description="CPU threads granted; all that the harness may use otherwise")
+    threads: Sweep | None = pydantic.Field(
+        None, description="CPU threads granted, or a list to go through; all that the harness may use otherwise"
+    )
     seed: int = pydantic.Field(1, ge=0, strict=True)
     baseline: str | None = pydantic.Field(None, description="adapter that ratios are taken to; the first of the list otherwise")
+    images: str | None = pydantic.Field(
+        None, description="folder with content.* and style.* for image generation, relative to this file; made by formula otherwise"
+    )
     aa: bool = pydantic.Field(False, description="measure the baseline a second time under another name: their ratio must be 1")
     measure: Measure = Measure()
+
+    @pydantic.model_validator(mode="after")
+    def _minutes_are_counted_in_one_process(self) -> "Suite":
+        if self.protocol == "iterations" and self.measure.processes > 1:
+            raise ValueError("protocol iterations counts on in one process, so measure.processes is 1")
+        return self
 
 
 class EnvironmentSpec(_Table):

@@ -16,9 +16,7 @@ from harness.envs.base import EnvFailed
 from harness.envs.provision import Need, Outcome
 from harness.errors import UserError
 from harness.matrix import Planned
-from harness.report import terminal
-from harness.report.head_to_head import all_tables
-from harness.report.markdown import markdown
+from harness.report import terminal, whole
 from harness.runner import Runner
 from harness.statuses import Status
 
@@ -43,9 +41,10 @@ def provide(needs: Iterable[Need], adapters: dict[str, Adapter], places: Places)
 def execute(name: str, suite: Suite, adapters: dict[str, Adapter], places: Places, planned: list[Planned], command: list[str]) -> int:
     """Measure ``planned``, print the tables, and return the exit code."""
     cpus = hostinfo.granted_cpus()
-    threads = suite.threads or len(cpus)
-    if threads > len(cpus):
+    threads = max(suite.threads or (len(cpus),))
+    if threads > len(cpus) and suite.threads and len(suite.threads) == 1:
         raise UserError(f"threads is {threads}, but only {len(cpus)} CPUs may be used here.")
+    threads = min(threads, len(cpus))
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # a polite kill ends like Ctrl-C: workers gone, events written
     titles = {item.cell.adapter: adapters[item.cell.adapter].manifest.title for item in planned}
     host = hostinfo.describe()
@@ -65,7 +64,7 @@ def execute(name: str, suite: Suite, adapters: dict[str, Adapter], places: Place
     try:
         needs = dict.fromkeys((item.cell.adapter, item.cell.device_kind) for item in planned if item.reason is None)
         outcomes = provide(needs, adapters, places)
-        Runner(journal, adapters, outcomes, cpus[:threads], suite.measure, suite.seed, tell).run(planned)
+        Runner(journal, adapters, outcomes, cpus[:threads], suite, tell).run(planned)
         code = None
     except KeyboardInterrupt:
         code = 130
@@ -89,10 +88,9 @@ def tell_healed(run: results.Run, planned: list[Planned]) -> None:
 
 def report(run: results.Run) -> None:
     """Print the tables of ``run`` and write them beside its events as Markdown."""
-    drawn = all_tables(run)
-    (run.folder / "tables.md").write_text("\n".join(map(markdown, drawn)), encoding="utf-8")
-    for table in drawn:
-        terminal.console().print(terminal.render(table))
+    (run.folder / "tables.md").write_text(whole.as_markdown(run), encoding="utf-8")
+    for table in whole.rendered(run):
+        terminal.console().print(table)
     counts = {status: sum(cell.status is status for cell in run.cells) for status in Status}
     click.echo(f"{len(run.cells)} cells: " + ", ".join(f"{count} {status}" for status, count in counts.items() if count))
     click.echo(f"Again, or in detail: harness show {run.folder} --details", file=sys.stderr)

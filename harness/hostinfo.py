@@ -71,6 +71,22 @@ def _cpu_model() -> str | None:
     return platform.processor() or None
 
 
+def cpu_topology(cpuinfo: Path = Path("/proc/cpuinfo")) -> dict[str, int]:
+    """Sockets, cores of each, threads of each core, and logical CPUs of the machine; empty where the system does not tell."""
+    try:
+        records = [dict(_field(line) for line in record.splitlines()) for record in cpuinfo.read_text().strip().split("\n\n")]
+        sockets = len({record["physical id"] for record in records})
+        cores, siblings = int(records[0]["cpu cores"]), int(records[0]["siblings"])
+    except (OSError, KeyError, ValueError):
+        return {}
+    return {"sockets": sockets, "cores_per_socket": cores, "threads_per_core": max(1, siblings // cores), "logical": len(records)}
+
+
+def _field(line: str) -> tuple[str, str]:
+    name, _, value = line.partition(":")
+    return name.strip(), value.strip()
+
+
 def governor() -> str | None:
     """The frequency governor of CPU 0, where the system tells."""
     try:
@@ -130,6 +146,7 @@ def describe() -> dict[str, Any]:
         "machine": platform.machine(),
         "cpu": _cpu_model(),
         "cpus": granted_cpus(),
+        "cpu_topology": cpu_topology(),
         "cpu_quota": cpu_quota(),
         "governor": governor(),
         "memory_bytes": psutil.virtual_memory().total,

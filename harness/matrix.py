@@ -1,7 +1,9 @@
 """From a suite to cells: which there are, and which of them are N/A before anything runs, and why."""
 
-from collections.abc import Callable
+import tomllib
+from collections.abc import Callable, Iterable
 from itertools import product
+from typing import Any
 
 import pydantic
 
@@ -28,6 +30,7 @@ class Cell(pydantic.BaseModel):
     size: int
     track: str = "as-shipped"
     copy_number: int = 1  # 2 for the baseline's second appearance in an A/A comparison
+    threads: int | None = None  # where the suite goes through several; otherwise the run's
 
     @property
     def name(self) -> str:
@@ -39,14 +42,21 @@ class Cell(pydantic.BaseModel):
         """The cell's name in events and messages."""
         return (
             f"{self.model}/{self.mode}/{self.device}/{self.precision}/b{self.batch}/s{self.size}/{self.adapter}/{self.variant}"
+            + ("" if self.threads is None else f"/t{self.threads}")
             + ("" if self.track == "as-shipped" else f"/{self.track}")
             + ("" if self.copy_number == 1 else f"/{self.copy_number}")
         )
 
     @property
-    def group(self) -> tuple[str, str, str, str, str, int, int]:
+    def group(self) -> tuple[str, str, str, str, str, int, int, int | None]:
         """Cells of one group differ only in framework and variant: they are what a table compares."""
-        return (self.model, self.mode, self.device, self.precision, self.track, self.batch, self.size)
+        return (self.model, self.mode, self.device, self.precision, self.track, self.batch, self.size, self.threads)
+
+    @property
+    def proof(self) -> tuple[str, ...]:
+        """Cells that are alike in this share a proof of parity: it has a size and a batch of its own."""
+        threads = str(self.threads)
+        return (self.adapter, self.variant, self.model, self.mode, self.device, self.precision, self.track, threads)
 
     @property
     def device_kind(self) -> str:
@@ -75,7 +85,11 @@ class Filters(pydantic.BaseModel):
     variants: tuple[str, ...] = ()  # "adapter=variant"
     baseline: str | None = None
     aa: bool = False
-    batch: int | None = None
+    batches: tuple[int, ...] = ()
+    sizes: tuple[int, ...] = ()
+    threads: tuple[int, ...] = ()
+    images: str | None = None
+    settings: tuple[str, ...] = ()  # "key=value", keys with dots, values as TOML has them
 
 
 def narrow(suite: Suite, filters: Filters, adapters: dict[str, Adapter]) -> Suite:
@@ -83,10 +97,13 @@ def narrow(suite: Suite, filters: Filters, adapters: dict[str, Adapter]) -> Suit
     changes: dict[str, object] = {
         field: chosen for field in ("adapters", "models", "modes", "devices", "precisions", "tracks") if (chosen := getattr(filters, field))
     }
-    if filters.batch is not None:
-        changes |= {"batch": filters.batch, "batches": {}}
+    if filters.batches:
+        changes |= {"batch": filters.batches, "batches": {}}
+    changes |= {field: chosen for field, chosen in (("size", filters.sizes), ("threads", filters.threads)) if chosen}
     if filters.baseline is not None:
         changes["baseline"] = filters.baseline
+    if filters.images is not None:
+        changes["images"] = filters.images
     if filters.aa:
         changes["aa"] = True
     if filters.variants:
@@ -97,9 +114,28 @@ def narrow(suite: Suite, filters: Filters, adapters: dict[str, Adapter]) -> Suit
                 raise UserError(f"--variant '{text}': write ADAPTER=VARIANT, for example pytorch=compile.")
             variants[adapter] = (*variants.get(adapter, ()), variant)
         changes["variants"] = {**suite.variants, **variants}
-    narrowed = Suite.model_validate({**suite.model_dump(), **changes})
+    narrowed = Suite.model_validate(_with_settings({**suite.model_dump(), **changes}, filters.settings))
     _check_names(narrowed, adapters)
     return narrowed
+
+
+def _with_settings(document: dict[str, Any], settings: Iterable[str]) -> dict[str, Any]:
+    """Return a suite's document with "key=value" texts heeded."""
+    for text in settings:
+        key, equals, value = text.partition("=")
+        try:
+            tables = tomllib.loads(f"{key} = {value}" if equals else "")
+        except tomllib.TOMLDecodeError:
+            tables = {}
+        if not tables:
+            raise UserError(f"--set '{text}': write KEY=VALUE as a suite would have it, for example measure.sweeps=2.")
+        document = _merged(document, tables)
+    return document
+
+
+def _merged(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
+    joint = {key: _merged(old[key], new[key]) for key in new if isinstance(new[key], dict) and isinstance(old.get(key), dict)}
+    return {**old, **new, **joint}
 
 
 def everything(suite: Suite, adapters: dict[str, Adapter]) -> Suite:
@@ -128,16 +164,20 @@ def plan(
     device_missing: Callable[[str], str | None],
     engine_missing: Callable[[Adapter, str], str | None],
     try_gaps: bool = False,
+    cpus: int | None = None,
 ) -> list[Planned]:
     """Return every cell of ``suite``, group by group, with the reason of each N/A that is known beforehand.
 
     ``device_missing`` says why a device is not to be had on this host, ``engine_missing`` why an adapter's container is not
-    for that kind of device; both say None where it is. With ``try_gaps`` a known gap is no reason, so that it shows whether
-    it is still there.
+    for that kind of device; both say None where it is. ``cpus`` may be used. With ``try_gaps`` a known gap is no reason, so that
+    it shows whether it is still there.
     """
     planned = []
-    for device, precision, track, model, mode in product(suite.devices, suite.precisions, suite.tracks, suite.models, suite.modes):
-        for name, variant, copy_number in _rivals(suite, adapters):
+    kinds = product(suite.devices, suite.precisions, suite.tracks, suite.models, suite.modes)
+    sweep = suite.threads if suite.threads and len(suite.threads) > 1 else (None,)
+    for (device, precision, track, model, mode), threads in product(kinds, sweep):
+        for size, batch, rival in product(_sizes(model, suite), suite.batches.get(model, suite.batch), _rivals(suite, adapters)):
+            name, variant, copy_number = rival
             adapter = adapters[name]
             cell = Cell(
                 adapter=name,
@@ -146,12 +186,14 @@ def plan(
                 device=device,
                 precision=precision,
                 variant=variant,
-                batch=suite.batches.get(model, suite.batch),
-                size=_size(model, suite),
+                batch=batch,
+                size=size,
                 track=track,
                 copy_number=copy_number,
+                threads=threads,
             )
-            reason = why_not(cell, adapter) or device_missing(device) or engine_missing(adapter, cell.device_kind)
+            short = f"{cpus} CPUs may be used here, not {threads}" if threads and cpus and threads > cpus else None
+            reason = short or why_not(cell, adapter) or device_missing(device) or engine_missing(adapter, cell.device_kind)
             gap = None if reason else known_gap(cell, adapter)
             planned.append(Planned(cell=cell, reason=reason or (None if try_gaps else gap), gap=gap))
     return planned
@@ -166,9 +208,9 @@ def _rivals(suite: Suite, adapters: dict[str, Adapter]) -> list[tuple[str, str, 
     return rivals
 
 
-def _size(model: str, suite: Suite) -> int:
-    """The suite's size, where samples of the model have one."""
-    return suite.size if suite.size and MODELS[model].size_unit else MODELS[model].size
+def _sizes(model: str, suite: Suite) -> tuple[int, ...]:
+    """The suite's sizes, where samples of the model have one."""
+    return suite.size if suite.size and MODELS[model].size_unit else (MODELS[model].size,)
 
 
 def why_not(cell: Cell, adapter: Adapter) -> str | None:
@@ -176,6 +218,12 @@ def why_not(cell: Cell, adapter: Adapter) -> str | None:
     manifest = adapter.manifest
     if cell.device_kind not in manifest.devices:
         return f"{manifest.title} has no {cell.device_kind} build in this adapter"
+    if MODELS[cell.model].generates and cell.mode != "train":
+        return "an image is generated by training it"
+    if MODELS[cell.model].generates and cell.batch != 1:
+        return "one image is generated at a time, so the batch is 1"
+    if cell.precision == "tf32" and cell.device == "cpu":
+        return "TF32 is a format of NVIDIA's tensor cores"
     if cell.precision not in manifest.precisions:
         return f"the {manifest.title} adapter runs {', '.join(manifest.precisions)}, not {cell.precision}"
     try:

@@ -32,8 +32,25 @@ class Check(pydantic.BaseModel):
     passed: bool
 
 
+class Memory(NamedTuple):
+    """Most bytes that a cell took, over its processes. None: nobody counted.
+
+    ``device`` is what was in use on the whole GPU above the baseline before the worker, in ``samples`` samples ``interval`` seconds
+    apart; ``allocated`` what the framework's own allocator had handed out; ``resident`` what the worker had in host memory.
+    """
+
+    device: int | None
+    samples: int
+    interval: float
+    allocated: int | None
+    resident: int | None
+
+
 class Block(NamedTuple):
-    """One timed block: in which process and round it ran, its rate, how many cores others used meanwhile, and what NVML said."""
+    """One timed block: in which process and round it ran, its rate, how many cores others used meanwhile, and what NVML said.
+
+    ``time`` is that of its end, in seconds since 1970. Where each step was timed by itself, ``latencies`` are their seconds.
+    """
 
     process: int
     round: int
@@ -41,6 +58,12 @@ class Block(NamedTuple):
     others: float | None
     throttled: tuple[str, ...] = ()
     gpu_processes: int = 0
+    steps: int = 0
+    seconds: float = 0.0
+    time: float = 0.0
+    latencies: tuple[float, ...] = ()
+    sweep: int = 0
+    repeat: int = 0
 
 
 class CellResult(pydantic.BaseModel):
@@ -54,9 +77,12 @@ class CellResult(pydantic.BaseModel):
     flags: tuple[str, ...] = ()
     checks: tuple[Check, ...] = ()
     ledger: dict[str, Any] = {}
+    python: str = ""  # the worker's version
     first_step_seconds: float | None = None
     cpu_per_wall: float | None = None
-    peak_rss_bytes: int | None = None
+    memory: Memory = Memory(None, 0, 0.0, None, None)
+    rss_since_build: bool = False  # whether the resident memory is without that of proofs
+    losses: tuple[float | None, float | None] = (None, None)  # of the first and the last step, in the first process
 
 
 class Run(pydantic.BaseModel):
@@ -181,8 +207,23 @@ def load(folder: Path) -> Run:
         elif event["event"] == "noise":
             noise = tuple(event["found"])
         torn = torn or event["event"] == "torn"
-    results = tuple(summarise(cell, seen[key], suite.measure, fields["threads"]) for key, cell in cells.items())
+    results = tuple(summarise(cell, seen[key], suite.measure, cell.threads or fields["threads"]) for key, cell in cells.items())
     return Run(folder=folder, suite=suite, cells=results, noise=noise, torn=torn, **fields)
+
+
+def _memory(events: list[dict[str, Any]]) -> Memory:
+    """The most that any of a cell's processes took."""
+    sampled = max((event for event in events if event["event"] == "device-memory"), key=lambda e: e["peak"] - e["baseline"], default=None)
+    finished = [event for event in events if event["event"] == "finished"]
+    allocated = [event["peak_allocated_bytes"] for event in finished if event.get("peak_allocated_bytes") is not None]
+    resident = [event["peak_rss_bytes"] for event in finished if event.get("peak_rss_bytes") is not None]
+    return Memory(
+        device=sampled["peak"] - sampled["baseline"] if sampled else None,
+        samples=sampled["samples"] if sampled else 0,
+        interval=sampled["interval"] if sampled else 0.0,
+        allocated=max(allocated, default=None),
+        resident=max(resident, default=None),
+    )
 
 
 def _of_last_attempts(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -203,8 +244,11 @@ def summarise(cell: Cell, events: list[dict[str, Any]], measure: Measure, thread
         reason="the run ended before this cell did",
         checks=tuple(compared),
         ledger=built.get("ledger", {}),
+        python=by_kind.get("ready", {}).get("python", ""),
         first_step_seconds=built.get("first_step_seconds"),
-        peak_rss_bytes=by_kind.get("finished", {}).get("peak_rss_bytes"),
+        memory=_memory(events),
+        rss_since_build=by_kind.get("finished", {}).get("peak_rss_since_build", False),
+        losses=tuple(next((e.get("loss") for e in events if e["event"] == kind), None) for kind in ("built", "finished")),
     )
     ended = by_kind.get("cell-ended")
     if ended is None:
@@ -224,6 +268,12 @@ def summarise(cell: Cell, events: list[dict[str, Any]], measure: Measure, thread
             event.get("others"),
             tuple(event.get("gpu_throttled", ())),
             event.get("gpu_processes", 0),
+            event["steps"],
+            event["seconds"],
+            event["time"],
+            tuple(event.get("latencies", ())),
+            event.get("sweep", 0),
+            event.get("repeat", 0),
         )
         for number, event in enumerate(timed)
     )

@@ -2,7 +2,7 @@
 
 import math
 import statistics
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from harness import checks, noise
@@ -11,15 +11,12 @@ from harness.config import Measure
 from harness.core.jobs import Job
 from harness.matrix import Cell
 from harness.results import Check, Journal
-from harness.stats import precision
 from harness.statuses import Status
 from harness.worker import Worker, WorkerFailed
 
 # Seconds allowed to each phase; compilers and 100-layer reference passes are what take long.
 LIMITS = {"start": 300.0, "parity": 900.0, "build": 900.0, "sync": 900.0, "finish": 120.0}
 BLOCK_LIMIT = 60.0  # seconds on top of twenty times the time that a block is expected to take
-LONG_STEP = 1.0  # seconds, beside which the milliseconds of a cold start are nothing
-FEWEST_BLOCKS = 3  # whatever the budget: fewer have no spread worth printing
 
 # Speed is steady when the last windows' step times have a coefficient of variation below a limit, as Georges, Buytaert and
 # Eeckhout have it (Statistically rigorous Java performance evaluation, OOPSLA 2007, section 3.3).
@@ -62,14 +59,14 @@ class Rival:
         self.journal.write(event.pop("event"), cell=self.cell.key, process=self.process, **extra, **event)
         return event
 
-    def block(self, steps: int, label: str, **extra: Any) -> float:
-        """Run a block of ``steps`` steps and return its seconds."""
-        limit = BLOCK_LIMIT + 20 * steps * self.step_seconds
+    def block(self, request: dict[str, Any], expected: int, label: str, **extra: Any) -> float:
+        """Have steps timed, about as many as ``expected``, and return their seconds."""
+        limit = BLOCK_LIMIT + 20 * expected * self.step_seconds
         with noise.watch(self.cell.device) as seen:
-            event = self.worker.ask({"do": "block", "steps": steps}, limit)
+            event = self.worker.ask(request, limit)
         fields = {**extra, **event, **seen.besides(event["cpu_seconds"])}
         self.journal.write(fields.pop("event"), cell=self.cell.key, process=self.process, label=label, **fields)
-        self.step_seconds = max(event["seconds"] / steps, 1e-9)  # a step below the clock's resolution is no division by zero
+        self.step_seconds = max(event["seconds"] / event["steps"], 1e-9)  # a step below the clock's resolution is no division by zero
         return float(event["seconds"])
 
     def warm_up(self, measure: Measure, done: Done) -> None:
@@ -80,7 +77,7 @@ class Rival:
         seconds, total, windows = done.seconds, done.steps, list(done.step_seconds)
         steps, spread = 1, math.inf
         while True:
-            seconds += self.block(steps, "warm-up")
+            seconds += self.block({"do": "block", "steps": steps}, steps, "warm-up")
             total += steps
             windows.append(self.step_seconds)
             spread = relative_spread(windows[-STEADY_WINDOWS:])
@@ -94,47 +91,36 @@ class Rival:
         self.journal.write("warmed-up", cell=self.cell.key, process=self.process, **verdict)
         self.steps = max(1, round(measure.block_seconds / self.step_seconds))
 
-    def timed_block(self, number: int, alive: int) -> None:
-        """Run block ``number`` with ``alive`` workers on the host, this one included."""
-        if self.step_seconds < LONG_STEP:
-            self.block(1, "settle")  # caches and thread pools are cold after a stop
-        self.timed.append(self.block(self.steps, "timed", round=number, alive=alive))
-
-    def has_budget(self, measure: Measure) -> bool:
-        """Whether one more block may be run: the fewest always, then as time and number allow."""
-        if len(self.timed) < min(FEWEST_BLOCKS, measure.blocks):
-            return True
-        spent = sum(self.timed)
-        return len(self.timed) < measure.most and spent + spent / len(self.timed) <= measure.cell_seconds
-
-    def is_done(self, measure: Measure) -> bool:
-        """Whether the blocks so far are as many as asked for and tell the rate as precisely as asked for."""
-        return len(self.timed) >= measure.blocks and precision([self.steps / t for t in self.timed]) <= measure.target
+    def timed_block(self, request: dict[str, Any], expected: int, **extra: Any) -> None:
+        """Have steps timed that count."""
+        self.timed.append(self.block(request, expected, "timed", **extra))
 
 
-def job_of(cell: Cell, adapter: Adapter, cpus: list[int], seed: int, build: str = "lowered") -> Job:
+def job_of(cell: Cell, adapter: Adapter, cpus: list[int], seed: int, build: str = "lowered", images: dict[str, str] | None = None) -> Job:
     """Return the job document of ``cell``; ``build`` is "lowered", or "native" for the adapter's hand-written twin."""
-    fields = cell.model_dump(exclude={"adapter", "copy_number"})
+    fields = cell.model_dump(exclude={"adapter", "copy_number", "threads"})
     manifest = adapter.manifest
-    return Job(adapter=cell.adapter, package=manifest.package, cpus=tuple(cpus), seed=seed, gates=manifest.gates, build=build, **fields)
+    fields.update(package=manifest.package, gates=manifest.gates, images=images)
+    return Job(adapter=cell.adapter, cpus=tuple(cpus), seed=seed, build=build, **fields)
 
 
-PROOFS = (("parity", "proving parity"), ("build", "building"), ("sync", "proving the sync"))
+PROOFS = {"parity": "proving parity", "build": "building", "sync": "proving the sync"}
 
 
 def _silent(cell: str, news: str) -> None:
     """Tell nobody."""
 
 
-def prove(rival: Rival, job: Job, tell: Tell = _silent) -> Done:
-    """Start the job, prove parity small, build full size and check that, prove its sync; raise ``WorkerFailed``.
+def prove(rival: Rival, job: Job, tell: Tell = _silent, phases: Sequence[str] = tuple(PROOFS)) -> dict[str, Any]:
+    """Start the job and go through ``phases``; return the last one's answer, raise ``WorkerFailed``.
 
-    Parity is a property of code and environment: only a cell's first worker proves it.
+    Parity is proved small, the build checked at full size, the sync proved on what was built. Parity is a property of code and
+    environment: one worker of a cell proves it for all.
     """
     rival.ask(job.to_json(), LIMITS["start"])
     event: dict[str, Any] = {}
-    for phase, news in PROOFS[min(rival.process, 1) :]:
-        tell(rival.cell.key, news)
+    for phase in phases:
+        tell(rival.cell.key, PROOFS[phase])
         event = rival.ask({"do": phase}, LIMITS[phase])
         found = [Check.model_validate(check) for check in event["checks"]]
         status, failure = Status.PARITY_FAILED, checks.first_failure(found)
@@ -142,4 +128,9 @@ def prove(rival: Rival, job: Job, tell: Tell = _silent) -> Done:
             status, failure = Status.SYNC_FAILED, checks.first_share(found)
         if failure:
             raise WorkerFailed(status, failure)
-    return Done(event["seconds"], event["steps"], tuple(timing["synced"] / timing["steps"] for timing in event["timings"]))
+    return event
+
+
+def done(sync: dict[str, Any]) -> Done:
+    """What the sync proof ran, from its answer."""
+    return Done(sync["seconds"], sync["steps"], tuple(timing["synced"] / timing["steps"] for timing in sync["timings"]))

@@ -6,19 +6,23 @@ Only one worker runs at a time; the others are stopped, since the thread pool of
 """
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import count, groupby
+from pathlib import Path
+from typing import Any
 
 import psutil
 
-from harness import interrupts, staging
+from harness import interrupts, memory, pictures, protocols, staging
 from harness.adapters import Adapter
-from harness.config import Measure
+from harness.config import Suite
+from harness.core.jobs import Job
+from harness.core.models import MODELS
 from harness.envs.base import EnvFailed, Environment
 from harness.envs.provision import Need, Outcome
 from harness.matrix import Cell, Planned
 from harness.results import Journal
-from harness.rival import LIMITS, Rival, Tell, job_of, prove
+from harness.rival import LIMITS, PROOFS, Rival, Tell, done, job_of, prove
 from harness.statuses import Status
 from harness.worker import Worker, WorkerFailed
 
@@ -58,20 +62,21 @@ class Runner:
         adapters: dict[str, Adapter],
         outcomes: dict[Need, Outcome],
         cpus: list[int],
-        measure: Measure,
-        seed: int,
+        suite: Suite,
         tell: Tell,
     ) -> None:
         self.journal = journal
         self.adapters = adapters
         self.outcomes = outcomes
         self.cpus = cpus
-        self.measure = measure
-        self.seed = seed
+        self.suite = suite
+        self.measure = suite.measure
+        self.rounds = protocols.rounds(suite)
         self.tell = tell
         self._alive: list[Rival] = []
         self._ended: set[str] = set()
         self._later: list[Cell] = []
+        self._parity: dict[tuple[str, ...], dict[str, Any]] = {}  # answers of proofs that several cells share
 
     def run(self, planned: list[Planned]) -> None:
         """Measure every cell; one cell's failure ends that cell alone. An interrupt ends the workers and goes on up."""
@@ -127,7 +132,7 @@ class Runner:
             room.look()
         if self._alive:
             names = ", ".join(rival.cell.name for rival in self._alive)
-            self.tell("/".join(map(str, cells[0].group)), f"measuring {names} in alternating blocks")
+            self.tell("/".join(str(part) for part in cells[0].group if part is not None), f"measuring {names} in alternating blocks")
         self._alternate(first_round)
         for rival in list(self._alive):
             self._guard(rival, self._finish)
@@ -157,6 +162,23 @@ class Runner:
 
     def _prepare(self, cell: Cell, environment: Environment, process: int) -> None:
         """Start a worker, prove what is to be proved, warm up. A rival that fails is gone afterwards."""
+        phases = tuple(PROOFS)[min(process, 1) :]
+        if process == 0 and self.suite.protocol == "latency":
+            # Its memory is to be seen, so the proof has a worker of its own; and a sweep over batches needs but one proof.
+            if cell.proof in self._parity:
+                self.journal.write("parity", cell=cell.key, process=process, **self._parity[cell.proof])
+            else:
+                self._launch(cell, environment, process, self._prove_apart)
+            if cell.proof not in self._parity:
+                return
+            phases = tuple(PROOFS)[1:]
+        with memory.watch(cell.device) as seen:
+            self._launch(cell, environment, process, lambda rival: self._prove_and_warm_up(rival, phases))
+        if seen.found:
+            self.journal.write("device-memory", cell=cell.key, process=process, **seen.found)
+
+    def _launch(self, cell: Cell, environment: Environment, process: int, action: Callable[[Rival], None]) -> None:
+        """Start a worker for ``cell`` and do ``action`` with it."""
         staged, code = staging.stage(self.adapters[cell.adapter])
         log = self.journal.folder / "logs" / (cell.key.replace("/", "_") + ".log")
         self.journal.write(
@@ -164,33 +186,45 @@ class Runner:
         )
         try:
             with interrupts.postponed():
-                worker = Worker(environment.launch(staged, self.cpus, cell.device), log)
+                worker = Worker(environment.launch(staged, self._cpus(cell), cell.device), log)
                 rival = Rival(cell, worker, self.journal, process)
                 self._alive.append(rival)
         except OSError as error:
             self._end(cell, Status.ENV_FAILED, f"{environment.python} cannot be started: {error.strerror}")
             return
-        self._guard(rival, self._prove_and_warm_up)
+        self._guard(rival, action)
 
-    def _prove_and_warm_up(self, rival: Rival) -> None:
-        done = prove(rival, job_of(rival.cell, self.adapters[rival.cell.adapter], self.cpus, self.seed), self.tell)
+    def _cpus(self, cell: Cell) -> list[int]:
+        return self.cpus[: cell.threads]
+
+    def _job(self, cell: Cell) -> Job:
+        own = self.suite.images if MODELS[cell.model].generates else None
+        images = pictures.packed(Path(own), cell.size) if own else None
+        return job_of(cell, self.adapters[cell.adapter], self._cpus(cell), self.suite.seed, images=images)
+
+    def _prove_apart(self, rival: Rival) -> None:
+        self._parity[rival.cell.proof] = prove(rival, self._job(rival.cell), self.tell, ("parity",))
+        self._dismiss(rival)
+
+    def _prove_and_warm_up(self, rival: Rival, phases: Sequence[str]) -> None:
+        answer = prove(rival, self._job(rival.cell), self.tell, phases)
         self.tell(rival.cell.key, "warming up")
-        rival.warm_up(self.measure, done)
+        rival.warm_up(self.measure, done(answer))
 
     def _alternate(self, first_round: int) -> None:
-        """Run rounds of one block each until all are precise enough or out of budget.
+        """Run rounds, in which each has its turn, until all are done or out of budget.
 
         The order within a round is drawn, from the suite's seed: noise that comes and goes at regular times would otherwise hit
         the same rival again and again, and no interval could know. Who has budget goes on while anybody is not done, so that
         rounds have pairs.
         """
-        order = random.Random(self.seed)
+        order = random.Random(self.suite.seed)
         for number in count(first_round):
-            able = [rival for rival in self._alive if rival.has_budget(self.measure)]
-            if not able or all(rival.is_done(self.measure) for rival in able):
+            able = [rival for rival in self._alive if self.rounds.has_budget(rival)]
+            if not able or all(map(self.rounds.is_done, able)):
                 return
             for rival in order.sample(able, len(able)):
-                self._guard(rival, lambda rival, number=number: rival.timed_block(number, len(self._alive)))  # type: ignore[misc]
+                self._guard(rival, lambda rival, number=number: self.rounds.turn(rival, number, len(self._alive)))  # type: ignore[misc]
 
     def _finish(self, rival: Rival) -> None:
         rival.ask({"do": "finish"}, LIMITS["finish"])

@@ -23,7 +23,7 @@ def test_what_was_written_is_read(run):
     loaded = run.load()
     alpha, beta = loaded.cells
     assert (alpha.status, alpha.rate.mean, alpha.rate.blocks, alpha.rate.steps) == (Status.OK, 40.0, 3, 30)
-    assert alpha.cpu_per_wall == pytest.approx(2.0) and alpha.peak_rss_bytes == 2**20 and alpha.first_step_seconds == 0.5
+    assert alpha.cpu_per_wall == pytest.approx(2.0) and alpha.memory.resident == 2**20 and alpha.first_step_seconds == 0.5
     assert (beta.status, beta.reason, beta.rate) == (Status.UNSUPPORTED, "no such build", None)
     assert (loaded.suite_name, loaded.threads, loaded.torn) == ("tiny", 4, False)
 

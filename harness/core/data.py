@@ -25,7 +25,8 @@ RANGES: Dict[str, Range] = {
     "probe": {"bias": (-0.1, 0.1), "gamma": (0.3, 0.8), "beta": (0.0, 0.6), "mean": (-0.2, 0.2), "var": (0.7, 1.5)},
 }
 RANGES["init"].update({role: (-0.1, 0.1) for role in ("table", "query", "key", "vector")})
-RANGES["probe"].update({role: (-1.0, 1.0) for role in ("table", "query", "key", "vector")}, scale=(0.5, 1.5))
+RANGES["init"]["value"] = (-20.0, 20.0)  # the image that generation starts from
+RANGES["probe"].update({role: (-1.0, 1.0) for role in ("table", "query", "key", "vector", "value")}, scale=(0.5, 1.5))
 for _direction in ("", "_reverse"):
     RANGES["init"].update({role + _direction: (-0.1, 0.1) for role in ("weight_ih", "weight_hh", "bias_ih")})
     RANGES["init"]["bias_hh" + _direction] = (0.0, 0.0)

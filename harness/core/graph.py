@@ -81,7 +81,7 @@ class Graph:
         return shapes
 
     def parameter_count(self) -> int:
-        """Trainable parameters; running statistics are buffers and do not count."""
+        """Trainable parameters; running statistics are buffers and do not count, nor does what is frozen."""
         return sum(spec.size for spec in self.params.values() if spec.trainable)
 
     def buffer_count(self) -> int:
@@ -184,8 +184,14 @@ class GraphBuilder:
             raise HarnessError("%s: there is no tensor '%s'" % (self.name, tensor))
         return self._shapes[tensor]
 
-    def finish(self, outputs: Tuple[str, ...], loss: str) -> Graph:
-        """Return the graph. ``outputs`` and ``loss`` (empty for a graph that only infers) must have been added."""
+    def finish(self, outputs: Tuple[str, ...], loss: str, trained: Tuple[str, ...] = ()) -> Graph:
+        """Return the graph. ``outputs`` and ``loss`` (empty for a graph that only infers) must have been added.
+
+        ``trained`` names the only parameters that training changes; without it, all that their ops declare trainable.
+        """
         for name in outputs + ((loss,) if loss else ()):
             self.shape(name)
-        return Graph(self.name, tuple(self._inputs), tuple(self._nodes), self._params, outputs, loss)
+        params = self._params
+        if trained:
+            params = OrderedDict((name, spec._replace(trainable=name in trained)) for name, spec in params.items())
+        return Graph(self.name, tuple(self._inputs), tuple(self._nodes), params, outputs, loss)

@@ -5,7 +5,7 @@ per worker, since a worker runs one adapter. pluggy finds and checks the hooks; 
 functions directly, because a hook call costs microseconds and a direct call a tenth of one.
 """
 
-from typing import Any, Dict, NamedTuple
+from typing import Any, Dict, NamedTuple, Optional, Tuple
 
 import numpy as np
 import pluggy
@@ -27,6 +27,7 @@ class Optimizer(NamedTuple):
     ``v = beta2 * v + (1 - beta2) * g * g``, ``w = w - lr * (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + epsilon)``.
     The epsilon stands outside the corrected root; a framework that puts it elsewhere must be given another one each step.
     ``clip_norm``, where it is not 0: if the norm of all gradients as one vector exceeds it, they are scaled down to it first.
+    ``bounds``, where given: after the step every trained weight is moved to the nearest value between them.
     """
 
     name: str = "sgd"
@@ -36,6 +37,7 @@ class Optimizer(NamedTuple):
     beta2: float = 0.999
     epsilon: float = 1e-8
     clip_norm: float = 0.0
+    bounds: Optional[Tuple[float, float]] = None
 
 
 class BuildRequest(NamedTuple):
@@ -43,7 +45,9 @@ class BuildRequest(NamedTuple):
 
     mode: str  # "train" or "infer"
     device: str  # "cpu", "cuda" or "cuda:N"
-    precision: str  # "fp64" (parity only) or "fp32" with IEEE arithmetic (TF32 off)
+    # "fp64" (parity only), "fp32" with IEEE arithmetic (TF32 off), "tf32" (float32 whose products are rounded to TF32), or
+    # "fp16", "bf16": weights, inputs and what flows between ops in that format, in inference.
+    precision: str
     variant: str  # one of the manifest's execution variants
     batch: int  # samples a step
     threads: int  # CPU threads granted to one step; the affinity mask of the process is set to match
@@ -138,6 +142,15 @@ def describe(session: Any) -> Dict[str, Any]:
 
 
 @hookspec(firstresult=True)
+def peak_memory(session: Any) -> Optional[int]:
+    """Report the most bytes that the framework's own allocator had handed out on the device at once, since ``build_model``.
+
+    Called: after the timed blocks, outside the timed window. Returns: None where the framework does not count, and on a CPU.
+    An adapter may leave this hook out.
+    """
+
+
+@hookspec(firstresult=True)
 def close_model(session: Any) -> None:
     """Let go of the session's memory. Called once, last."""
 
@@ -153,3 +166,4 @@ REQUIRED_HOOKS = (
     "describe",
     "close_model",
 )
+OPTIONAL_HOOKS = ("peak_memory",)

@@ -29,6 +29,7 @@ class Job(NamedTuple):
     gates: Tuple[str, ...]
     track: str  # "as-shipped" or "matched", see BuildRequest
     build: str  # "lowered", or "native" for the adapter's hand-written twin
+    images: Any  # for image generation: the user's two images as images.packed has them, or None
 
     def request(self, precision: str, batch: int, optimizer: Optimizer) -> BuildRequest:
         return BuildRequest(self.mode, self.device, precision, self.variant, batch, len(self.cpus), optimizer, self.track)
@@ -67,6 +68,7 @@ RULES: Dict[str, Tuple[Callable[[Any], bool], str]] = {
     "gates": (lambda value: _is_list(value, lambda gate: gate in ("fp64", "fp32")), "a list of fp64 and fp32"),
     "track": (lambda value: value in TRACKS, "one of " + ", ".join(TRACKS)),
     "build": (lambda value: value in ("lowered", "native"), "lowered or native"),
+    "images": (lambda value: value is None or isinstance(value, dict), "a pair of images or nothing"),
 }
 
 

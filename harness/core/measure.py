@@ -2,7 +2,7 @@
 
 import itertools
 import time
-from typing import Any, Callable, NamedTuple
+from typing import Any, Callable, List, NamedTuple
 
 
 class Block(NamedTuple):
@@ -41,3 +41,65 @@ def run_block(
     sync(session)
     end = clock()
     return Block(steps, start, end, cpu_clock() - cpu_start)
+
+
+# Seconds of steps between two syncs while a span is filled: short, so that a minute ends near the minute, and long beside a sync.
+GRAIN = 0.2
+
+
+def run_span(
+    step: Callable[[Any, Any], None],
+    sync: Callable[[Any], None],
+    session: Any,
+    batch: Any,
+    seconds: float,
+    clock: Callable[[], float] = time.perf_counter,
+    cpu_clock: Callable[[], float] = time.process_time,
+) -> Block:
+    """Run steps for ``seconds``, and at least one: no further step is begun that would likely end later.
+
+    The block tells how many were done and when the last one was.
+    """
+    cpu_start = cpu_clock()
+    sync(session)
+    start = clock()
+    done, steps = 0, 1
+    while steps:
+        for _ in itertools.repeat(None, steps):
+            step(session, batch)
+        sync(session)
+        end = clock()
+        done += steps
+        pace = max((end - start) / done, 1e-9)
+        steps = max(0, min(int((seconds - (end - start)) / pace), max(1, int(GRAIN / pace))))
+    return Block(done, start, end, cpu_clock() - cpu_start)
+
+
+class Requests(NamedTuple):
+    """Steps timed one by one. ``start`` is of the monotonic clock, ``latencies`` and ``cpu`` are seconds."""
+
+    start: float
+    latencies: List[float]
+    cpu: float
+
+
+def run_requests(
+    step: Callable[[Any, Any], None],
+    sync: Callable[[Any], None],
+    session: Any,
+    batch: Any,
+    steps: int,
+    clock: Callable[[], float] = time.perf_counter,
+    cpu_clock: Callable[[], float] = time.process_time,
+) -> Requests:
+    """Time ``steps`` steps one by one, as requests that wait for each other: each from its call until the device has finished it."""
+    cpu_start = cpu_clock()
+    latencies = []
+    sync(session)
+    first = clock()
+    for _ in itertools.repeat(None, steps):
+        start = clock()
+        step(session, batch)
+        sync(session)
+        latencies.append(clock() - start)
+    return Requests(first, latencies, cpu_clock() - cpu_start)

@@ -35,7 +35,10 @@ def update(optimizer: Optimizer, weights: Arrays, grads: Arrays, state: State) -
     if optimizer.clip_norm:
         grads = _clipped(grads, optimizer.clip_norm)
     rule = _adam if optimizer.name == "adam" else _sgd
-    return rule(optimizer, weights, grads, state)
+    after, state = rule(optimizer, weights, grads, state)
+    if optimizer.bounds:
+        after.update((name, np.clip(after[name], *optimizer.bounds)) for name in grads)
+    return Update(after, state)
 
 
 def _sgd(optimizer: Optimizer, weights: Arrays, grads: Arrays, state: State) -> Update:

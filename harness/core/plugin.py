@@ -21,7 +21,12 @@ class Hooks(NamedTuple):
     read_results: Callable[..., Any]
     read_weights: Callable[..., Any]
     describe: Callable[..., Any]
+    peak_memory: Callable[..., Any]
     close_model: Callable[..., None]
+
+
+def _uncounted(session: Any) -> None:
+    """In place of a ``peak_memory`` that an adapter leaves out."""
 
 
 def bind(plugin: Any, name: str) -> Hooks:
@@ -33,9 +38,11 @@ def bind(plugin: Any, name: str) -> Hooks:
         manager.check_pending()
     except pluggy.PluginValidationError as error:
         raise ContractError("adapter '%s': %s. See docs/hooks.md." % (name, error))
-    bound = {}
-    for hook in hookspecs.REQUIRED_HOOKS:
+    bound = {"peak_memory": _uncounted}
+    for hook in hookspecs.REQUIRED_HOOKS + hookspecs.OPTIONAL_HOOKS:
         implementations = getattr(manager.hook, hook).get_hookimpls()
+        if not implementations and hook in hookspecs.OPTIONAL_HOOKS:
+            continue
         if not implementations:
             raise ContractError("adapter '%s' has no hook '%s'. See docs/hooks.md#%s." % (name, hook, hook))
         function = implementations[0].function

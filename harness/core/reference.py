@@ -45,12 +45,15 @@ def _forward(graph: Graph, weights: Arrays, batch: Arrays, run: Pass, record: bo
 def _backward(graph: Graph, tape: List[Tuple[Node, Any]], seed: np.ndarray) -> Arrays:
     pending = {graph.loss: seed}
     grads: Arrays = {}
+    frozen = {name for name, spec in graph.params.items() if not spec.trainable}
     for node, saved in reversed(tape):
         if node.name not in pending:
             continue  # the loss does not depend on it
         input_grads, param_grads = OPS[node.op].backward(node.attrs, saved, pending.pop(node.name))
         for role, grad in param_grads.items():
             name = node.params[role]
+            if name in frozen:
+                continue
             grads[name] = grads[name] + grad if name in grads else grad  # tied nodes add up
         for name, grad in zip(node.inputs, input_grads):
             if grad is not None:
@@ -83,6 +86,12 @@ def infer(graph: Graph, weights: Arrays, batch: Arrays) -> Arrays:
     """Return the outputs by name, batch normalisation in inference mode."""
     values, _ = _forward(graph, weights, batch, Pass(train=False))
     return {name: values[name] for name in graph.outputs}
+
+
+def values(graph: Graph, weights: Arrays, names: List[str]) -> Arrays:
+    """Return the tensors ``names`` of a graph that need no input."""
+    part = Graph(graph.name, (), graph.nodes, graph.params, tuple(names), "").for_inference()
+    return infer(part, weights, {})
 
 
 def training_loss(graph: Graph, weights: Arrays, batch: Arrays) -> float:

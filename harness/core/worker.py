@@ -56,14 +56,16 @@ class Worker:
         self.session: Any = None
         self.staged: Any = None
         self.step: Any = None
+        self.since_build = False
 
     def parity(self) -> Dict[str, Any]:
-        """Prove each gate precision on the small fixture."""
+        """Prove each gate precision on the small fixture, and the precision that will be timed."""
         from harness.core.conformance import parity
         from harness.core.conformance.problem import Problem
 
         problem = Problem(self.job.model, self.job.mode)
-        checks = [check for precision in self.job.gates for check in parity.prove(self.hooks, self.job, precision, problem)]
+        gates = [gate for gate in self.job.gates if gate != self.job.precision] + [self.job.precision]
+        checks = [check for precision in gates for check in parity.prove(self.hooks, self.job, precision, problem)]
         return {"event": "parity", "checks": [_as_event(check) for check in checks]}
 
     def build(self) -> Dict[str, Any]:
@@ -77,9 +79,9 @@ class Worker:
         graph = whole if job.mode == "train" else whole.for_inference()
         fingerprint = graph.fingerprint()
         weights = data.weights(graph, job.seed)
-        drawn = data.batch(whole, job.batch, job.seed)
+        drawn = _images(job, whole, weights) if MODELS[job.model].generates else data.batch(whole, job.batch, job.seed)
         batch = {spec.name: drawn[spec.name] for spec in graph.inputs}
-        request = job.request(job.precision, job.batch, MODELS[job.model].optimizer._replace(lr=TIMED_LR))
+        request = job.request(job.precision, job.batch, _timed(MODELS[job.model]))
         witness = parity.Witness(job, graph, weights, batch)
         self.step = self.hooks.train_step if job.mode == "train" else self.hooks.infer_step
         start = time.perf_counter()
@@ -92,6 +94,7 @@ class Worker:
         parity.check_claims(job, ledger, job.precision, job.batch)
         results = self.hooks.read_results(self.session)
         checks = witness.checks(results)
+        self.since_build = _forget_peak_rss()
         return {
             "event": "built",
             "first_step_seconds": first_step,
@@ -120,8 +123,21 @@ class Worker:
         """Time one block of ``steps`` steps."""
         from harness.core import measure
 
-        block = measure.run_block(self.step, self.hooks.sync_device, self.session, self.staged, steps)
-        return {"event": "block", "steps": steps, "start": block.start, "seconds": block.seconds, "cpu_seconds": block.cpu}
+        return _block(measure.run_block(self.step, self.hooks.sync_device, self.session, self.staged, steps))
+
+    def span(self, seconds: float) -> Dict[str, Any]:
+        """Time as many steps as ``seconds`` hold."""
+        from harness.core import measure
+
+        return _block(measure.run_span(self.step, self.hooks.sync_device, self.session, self.staged, seconds))
+
+    def requests(self, steps: int) -> Dict[str, Any]:
+        """Time ``steps`` steps one by one. The block's seconds are the sum of the latencies."""
+        from harness.core import measure
+
+        found = measure.run_requests(self.step, self.hooks.sync_device, self.session, self.staged, steps)
+        block = measure.Block(steps, found.start, found.start + sum(found.latencies), found.cpu)
+        return dict(_block(block), latencies=found.latencies)
 
     def finish(self) -> Dict[str, Any]:
         """Report what the last step left and let the session go."""
@@ -129,6 +145,7 @@ class Worker:
 
         from harness.core.conformance import parity
 
+        peak_rss, allocated = _peak_rss(), self.hooks.peak_memory(self.session)
         results = self.hooks.read_results(self.session)
         finite = all(bool(np.isfinite(np.asarray(a, "float64")).all()) for a in results["outputs"].values())
         loss = results["loss"]
@@ -144,16 +161,53 @@ class Worker:
             "subnormals": subnormals,
             "ledger": dict(ledger, window=_window(self.job.mode)),
             "cpus": _allowed_cpus(),
-            "peak_rss_bytes": _peak_rss(),
+            "peak_rss_bytes": peak_rss,
+            "peak_rss_since_build": self.since_build,
+            "peak_allocated_bytes": allocated,
         }
+
+
+def _timed(model: Any) -> Any:
+    """The optimizer of the timed steps."""
+    return model.optimizer if model.generates else model.optimizer._replace(lr=TIMED_LR)
+
+
+def _images(job: Any, graph: Any, weights: Any) -> Any:
+    """What image generation is to come near to, from the user's images or from those that are made."""
+    from harness.core import images
+    from harness.core.models import style
+
+    pair = images.unpacked(job.images, job.size) if job.images else images.made(job.size)
+    return style.targets(graph, weights, {kind: images.centred(pair[kind]) for kind in images.KINDS})
+
+
+def _block(block: Any) -> Dict[str, Any]:
+    return {"event": "block", "steps": block.steps, "start": block.start, "seconds": block.seconds, "cpu_seconds": block.cpu}
 
 
 def _window(mode: str) -> str:
     return "forward, loss, backward, optimiser; inputs resident" if mode == "train" else "forward; inputs resident"
 
 
+def _forget_peak_rss() -> bool:
+    """Let the peak of resident memory begin anew, so that proofs do not count. False where the system has no such thing."""
+    try:
+        with open("/proc/self/clear_refs", "w") as file:
+            file.write("5")  # see proc(5)
+    except OSError:
+        return False
+    return True
+
+
 def _peak_rss() -> int:
+    """Most bytes that were resident at once."""
     import resource
+
+    try:
+        with open("/proc/self/status") as file:
+            return next(int(line.split()[1]) * 1024 for line in file if line.startswith("VmHWM:"))
+    except (OSError, StopIteration):
+        pass
 
     scale = 1 if sys.platform == "darwin" else 1024  # Linux counts in KiB
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * scale
@@ -205,7 +259,7 @@ def serve(requests: IO[str], events: IO[str]) -> int:
         for line in requests:
             request = json.loads(line)
             action = request.pop("do")
-            if action not in ("parity", "build", "sync", "block", "finish"):
+            if action not in ("parity", "build", "sync", "block", "span", "requests", "finish"):
                 raise ValueError("unknown request '%s'" % action)
             emit(getattr(worker, action)(**request))
             if action == "finish":

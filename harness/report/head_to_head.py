@@ -34,7 +34,7 @@ def _table(run: Run, kind: Kind, results: list[CellResult]) -> Table | None:
         entries = []
         for column in columns:
             mine, theirs = by_place.get((*name, *column)), by_place.get((*base, *column))
-            entries.append(Entry(text="1" if name == base and _measured(mine) else _compare(run, mine, theirs)))
+            entries.append(Entry(text="1" if name == base and _measured(mine) else compare(run, mine, theirs)))
             if name[2] > 1 and entries[-1].text.endswith((Verdict.FASTER, Verdict.SLOWER)):
                 warnings.append(column_title(*column))
         rows.append(Row(title=row_title(run, *name), entries=tuple(entries)))
@@ -79,7 +79,8 @@ def _measured(result: CellResult | None) -> bool:
     return result is not None and result.rate is not None and result.status.has_number
 
 
-def _compare(run: Run, mine: CellResult | None, theirs: CellResult | None) -> str:
+def compare(run: Run, mine: CellResult | None, theirs: CellResult | None) -> str:
+    """The ratio of two cells' rates with interval and verdict, or why there is none."""
     if mine is None:
         return "not planned"
     if not _measured(mine):

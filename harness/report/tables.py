@@ -1,11 +1,13 @@
 """What the tables of a run say, before anybody draws them: frameworks by models, one table per mode, device and precision."""
 
 import math
-from typing import NamedTuple
+from collections.abc import Callable, Iterable
+from typing import NamedTuple, TypeVar
 
 import pydantic
 
 from harness.core.models import MODELS
+from harness.matrix import Cell
 from harness.ratios import Verdict, paired, ratio, verdict
 from harness.results import CellResult, Run
 from harness.stats import Rate
@@ -54,6 +56,37 @@ def ranked(table: Table) -> bool:
     return any(entry.best for row in table.rows for entry in row.entries)
 
 
+class Notes:
+    """Remarks on cells, each numbered once."""
+
+    def __init__(self) -> None:
+        self._texts: list[str] = []
+
+    def of(self, result: CellResult) -> str:
+        """Return the numbers of what is to be said about a cell."""
+        said = [*([] if result.status is Status.OK else [f"{result.status}: {result.reason}"]), *result.flags]
+        return " ".join(f"[{self._number(text)}]" for text in said)
+
+    def _number(self, text: str) -> int:
+        if text not in self._texts:
+            self._texts.append(text)
+        return self._texts.index(text) + 1
+
+    def lines(self) -> list[str]:
+        return [f"[{number}] {text}" for number, text in enumerate(self._texts, start=1)]
+
+
+Key = TypeVar("Key")
+
+
+def separately(results: Iterable[CellResult], key: Callable[[Cell], Key]) -> Iterable[tuple[Key, list[CellResult]]]:
+    """Results with the same ``key``, in the order of the plan."""
+    found: dict[Key, list[CellResult]] = {}
+    for result in results:
+        found.setdefault(key(result.cell), []).append(result)
+    return found.items()
+
+
 def row_title(run: Run, adapter: str, variant: str, copy_number: int) -> str:
     """The framework's name, the variant where the run has several of that framework, and which of two alike."""
     several = len({result.cell.variant for result in run.cells if result.cell.adapter == adapter}) > 1
@@ -67,20 +100,23 @@ class Kind(NamedTuple):
     device: str
     precision: str
     track: str
+    threads: int | None  # where the run goes through several
 
     @property
     def title(self) -> str:
         doing = "Training" if self.mode == "train" else "Inference"
-        return f"{doing}, {self.precision}, {self.device}" + ("" if self.track == "as-shipped" else f", {self.track}")
+        on = "" if self.threads is None else f", threads {self.threads}"
+        return f"{doing}, {self.precision}, {self.device}{on}" + ("" if self.track == "as-shipped" else f", {self.track}")
 
 
 def groups(run: Run) -> dict[Kind, list[CellResult]]:
     """The cells of each table, in the order of the plan."""
-    found: dict[Kind, list[CellResult]] = {}
-    for result in run.cells:
-        cell = result.cell
-        found.setdefault(Kind(cell.mode, cell.device, cell.precision, cell.track), []).append(result)
-    return found
+    several = len({result.cell.threads for result in run.cells}) > 1
+
+    def kind(cell: Cell) -> Kind:
+        return Kind(cell.mode, cell.device, cell.precision, cell.track, cell.threads if several else None)
+
+    return dict(separately(run.cells, kind))
 
 
 def tables(run: Run) -> list[Table]:
@@ -163,7 +199,7 @@ def _note(notes: list[str], text: str) -> int:
 def _caption(run: Run, device: str, results: list[CellResult]) -> tuple[str, ...]:
     windows = dict.fromkeys(str(r.ledger["window"]) for r in results if r.ledger)
     steps = [r.rate for r in results if r.rate is not None]
-    lines = [f"{_device_name(run, device)}; {run.threads} CPU thread{'' if run.threads == 1 else 's'}; {_frameworks(results)}."]
+    lines = [device_line(run, device, results)]
     if steps:
         blocks = _span([s.blocks for s in steps])
         counts = _span([s.steps for s in steps])
@@ -173,6 +209,13 @@ def _caption(run: Run, device: str, results: list[CellResult]) -> tuple[str, ...
         lines.append(f"Timed: {'; '.join(windows)}.")
     lines += [f"Noise before the run: {warning}." for warning in run.noise]
     return tuple(lines)
+
+
+def device_line(run: Run, device: str, results: list[CellResult]) -> str:
+    """What ran on what, and how."""
+    counts = sorted({result.cell.threads or run.threads for result in results})
+    threads = "1 CPU thread" if counts == [1] else f"{_span(counts)} CPU threads"
+    return f"{_device_name(run, device)}; {threads}; {_frameworks(results)}."
 
 
 def _precision(run: Run, rates: list[Rate]) -> str:

@@ -47,8 +47,9 @@ def _facts(result: CellResult) -> list[str]:
         facts.append(f"{rate.steps} steps in {rate.blocks} blocks; CPU time / wall time {result.cpu_per_wall:.2f}")
     if result.first_step_seconds is not None:
         facts.append(f"building and first step {result.first_step_seconds:.1f} s")
-    if result.peak_rss_bytes is not None:
-        facts.append(f"peak resident memory of the worker {result.peak_rss_bytes / 2**20:,.0f} MiB, proofs included")
+    if result.memory.resident is not None:
+        since = "" if result.rss_since_build else ", proofs included"
+        facts.append(f"peak resident memory of the worker {result.memory.resident / 2**20:,.0f} MiB{since}")
     for check in result.checks:
         error = "not finite" if check.error is None else f"{check.error:.1e}"
         facts.append(f"{'passed' if check.passed else 'FAILED'}: {check.what}: relative error {error}, limit {check.limit:.0e}")

@@ -1,6 +1,6 @@
 """What the latencies of single requests say: quantiles, a bound for the tail, and two throughputs."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -81,3 +81,24 @@ def quantile_bound(values: Sequence[float], quantile: float, confidence: float) 
 def needed(quantile: float, confidence: float) -> int:
     """Return how many values ``quantile_bound`` needs: the largest of n is at or above with 1 - quantile ** n."""
     return int(np.ceil(np.log1p(-confidence) / np.log(quantile)))
+
+
+class Saturation(NamedTuple):
+    """Where a sweep over batches stops paying: the smallest batch within a margin of the best throughput.
+
+    It was ``reached`` if a larger batch was tried: otherwise throughput might have gone on rising.
+    """
+
+    batch: int
+    throughput: float
+    best: float
+    reached: bool
+
+
+def saturation(throughputs: Mapping[int, float], within: float = 0.05) -> Saturation:
+    """Return the saturation point of ``throughputs`` by batch. Raises ``ValueError`` where there are none, or one is not above zero."""
+    if not throughputs or min(throughputs.values()) <= 0:
+        raise ValueError("saturation is a matter of one or more throughputs above zero")
+    best = max(throughputs.values())
+    batch = min(batch for batch, throughput in throughputs.items() if throughput >= (1 - within) * best)
+    return Saturation(batch, throughputs[batch], best, batch < max(throughputs))

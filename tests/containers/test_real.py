@@ -94,10 +94,10 @@ def test_a_run_beside_a_process(project, boxed, host, monkeypatch):
     """Blocks alternate between a container and a process; while one is asked, the other is stopped."""
     frozen = []
 
-    def watched(rival, steps, label, block=runner.Rival.block, **extra):
+    def watched(rival, request, expected, label, block=runner.Rival.block, **extra):
         if rival.cell.adapter == "numpy" and label == "timed":
             frozen.append((ours(host, status="paused"), ours(host, status="running")))
-        return block(rival, steps, label, **extra)
+        return block(rival, request, expected, label, **extra)
 
     monkeypatch.setattr(runner.Rival, "block", watched)
     outcome = project.configure(modes=["train", "infer"]).run("run")

@@ -87,6 +87,7 @@ WRONG = [
     ("gates", ["fp16"]),
     ("track", "mached"),
     ("build", "natve"),
+    ("images", "cat.png"),
 ]
 
 

@@ -76,6 +76,31 @@ def test_a_failing_step_is_not_swallowed(bench):
         measure.run_block(step, bench.sync, "session", "batch", 3)
 
 
+def test_requests_are_timed_one_by_one(bench):
+    found = measure.run_requests(bench.step, bench.sync, "session", "batch", 2, clock=bench.clock, cpu_clock=bench.cpu_clock)
+    assert bench.diary == ["cpu", "sync", "clock"] + ["clock", "step", "sync", "clock"] * 2 + ["cpu"]
+    assert found == measure.Requests(103.0, [5.0, 5.0], 4 * (3 + 2 * 5))
+
+
+@pytest.mark.parametrize("seconds, steps", [(0.0, 1), (4.9, 1), (10.1, 2), (50.0, 10)])
+def test_a_span_holds_the_steps_that_end_in_it_and_one_at_least(bench, seconds, steps):
+    """A step with its sync takes 5 s here."""
+    block = measure.run_span(bench.step, bench.sync, "session", "batch", seconds, clock=bench.clock, cpu_clock=bench.cpu_clock)
+    assert (block.steps, block.seconds) == (steps, 5.0 * steps)
+    assert bench.diary[:3] == ["cpu", "sync", "clock"] and bench.diary[-1] == "cpu"
+
+
+def test_short_steps_are_not_synced_one_by_one():
+    """Steps of a millisecond, syncs of nothing: after the first, a grain of steps between two syncs."""
+    now, syncs = [0.0], []
+
+    def step(session, batch):
+        now[0] += 0.001
+
+    block = measure.run_span(step, lambda session: syncs.append(now[0]), None, None, 1.0, clock=lambda: now[0], cpu_clock=lambda: 0.0)
+    assert block.steps == pytest.approx(1000, abs=2) and len(syncs) < 12
+
+
 def test_the_real_clocks_go_forward():
     block = measure.run_block(lambda session, batch: None, lambda session: None, None, None, 1000)
     assert block.end > block.start

@@ -23,6 +23,11 @@ PUBLISHED_TOO = {
     "gnmt": (160671297, 50 * (GNMT_SOURCE_TOKEN + GNMT_TARGET_TOKEN)),
     "ncf": (31832577, 106624),
 }
+# Of image generation, from its published definition: frozen parameters, and MACs of the network and of Gram matrices by size, in millions.
+GENERATED = {
+    "style-vgg": (7635264, {64: (1139.5, 67.1), 128: (4558.2, 268.4), 256: (18232.6, 1073.7), 512: (72930.6, 4295.0)}),
+    "style-nin": (5520576, {128: (250.7, 30.6), 256: (1234.3, 161.1), 512: (5466.8, 736.5)}),
+}
 TOTAL_MACS = {
     "alexnet": 714188480,
     "vgg16": 15470264320,
@@ -75,7 +80,7 @@ def macs(graph):
 
 def test_every_model_has_its_published_numbers_here():
     assert set(PUBLISHED) == set(TOTAL_MACS)
-    assert set(MODELS) == set(PUBLISHED) | set(PUBLISHED_TOO) | {"gnmt-small", "ncf-small"}
+    assert set(MODELS) == set(PUBLISHED) | set(PUBLISHED_TOO) | {"gnmt-small", "ncf-small"} | set(GENERATED)
 
 
 @pytest.mark.parametrize("name", sorted(PUBLISHED_TOO))
@@ -198,8 +203,35 @@ def test_the_parity_fixture_builds_and_keeps_the_parameters(name):
         assert graph.parameter_count() == PUBLISHED[name][0]
 
 
-@pytest.mark.parametrize("name", sorted(set(MODELS) - set(PUBLISHED)))
+@pytest.mark.parametrize("name", sorted(set(MODELS) - set(PUBLISHED) - set(GENERATED)))
 def test_the_parity_fixture_of_the_others_is_the_same_network_with_fewer_units(name):
     small = MODELS[name].small()
     assert [(n.name, n.op, n.inputs) for n in small.nodes] == [(n.name, n.op, n.inputs) for n in published(name).nodes]
     assert small.parameter_count() < 10000
+
+
+@pytest.mark.parametrize("name", sorted(GENERATED))
+def test_image_generation_is_the_published_one(name):
+    frozen, work = GENERATED[name]
+    for size, (network, gram) in work.items():
+        graph = MODELS[name].build(size)
+        counts = macs(graph)
+        in_gram = sum(count for node, count in counts.items() if node.startswith("gram"))
+        assert (round((graph.macs() - in_gram) / 1e6, 1), round(in_gram / 1e6, 1)) == (network, gram)
+        assert (graph.buffer_count(), graph.parameter_count()) == (frozen, 3 * size * size)
+        assert [spec.name for spec in graph.params.values() if spec.trainable] == ["image.value"]
+
+
+def test_nin_generates_no_image_of_64_pixels():
+    with pytest.raises(GeometryError, match="style-nin: node 'pool3'"):
+        MODELS["style-nin"].build(64)
+
+
+def test_features_are_taken_where_the_published_program_takes_them():
+    inputs = {name: [n.inputs[0] for n in MODELS[name].build(128).nodes if n.op == "gram"] for name in GENERATED}
+    assert inputs == {
+        "style-vgg": ["conv1_2", "conv2_2", "conv3_3", "conv4_3"],  # before their ReLU
+        "style-nin": ["conv1_relu", "conv2_relu", "conv3_relu", "conv4_relu"],
+    }
+    weights = {n.name: n.attrs["weight"] for n in MODELS["style-nin"].build(128).nodes if n.op == "squared_error"}
+    assert weights == {"content_loss2": 0.005, "content_loss3": 0.005, **{f"style_loss{number}": 0.25 for number in range(4)}}

@@ -62,3 +62,10 @@ def test_what_has_no_gradient_stays_and_float32_stays_float32(name):
     arrays = [after["w"], state.first["w"]] + list(state.second.values())
     assert {str(array.dtype) for array in arrays} == {"float32"}
     assert state.steps == 2 and set(state.first) == {"w"}
+
+
+@pytest.mark.parametrize("name", ["sgd", "adam"])
+def test_weights_stay_within_bounds(name):
+    optimizer = Optimizer(name, lr=0.5, bounds=(-1.0, 1.0))
+    after, _ = update(optimizer, {"w": np.array([0.9, -0.9, 3.0]), "still": np.array([9.0])}, {"w": np.array([-4.0, 4.0, 0.0])}, State())
+    assert after["w"].tolist() == [1.0, -1.0, 1.0] and after["still"].tolist() == [9.0]

@@ -6,7 +6,7 @@ import functools
 import numpy as np
 import pytest
 
-from harness.core import data, hookimpl, plugin
+from harness.core import data, hookimpl, plugin, reference
 from harness.core.conformance import checks, parity
 from harness.core.conformance.problem import Problem, gate_optimizer
 from harness.core.errors import ContractError
@@ -374,6 +374,77 @@ class TrainsOneBias(NumpyAdapter):
 )
 def test_a_wrong_translator_is_caught(saboteur, caught_by):
     assert set(failed(prove(saboteur(), model="gnmt"))) - {"dropout gradient"} == caught_by
+
+
+class NeverBounds(NumpyAdapter):
+    def step(self, session, batch):
+        optimizer = session.request.optimizer._replace(bounds=None)
+        return reference.train_step(session.graph, session.weights, batch, optimizer, session.state)
+
+
+class ScalesALoss(NumpyAdapter):
+    """Weighs one of the losses twice."""
+
+    def lower(self, graph):
+        return edited(graph, lambda n: n._replace(attrs={"weight": 2 * n.attrs["weight"]}) if n.name == "style_loss0" else n)
+
+
+class TrainsNetwork(NumpyAdapter):
+    """Trains the frozen weights too."""
+
+    def step(self, session, batch):
+        after = super().step(session, batch)
+        after.weights["conv1_1.bias"] = after.weights["conv1_1.bias"] + 1e-4
+        return after
+
+
+@pytest.mark.parametrize(
+    "saboteur, caught_by",
+    [
+        (NumpyAdapter, set()),
+        (NeverBounds, {"weights after one step"} | TRAINED_TWICE_MORE),
+        (ScalesALoss, {"loss", "weights after one step"} | TRAINED_TWICE_MORE),
+        (TrainsNetwork, {"frozen weights"} | TRAINED_TWICE_MORE),
+    ],
+)
+def test_a_wrong_generation_of_images_is_caught(saboteur, caught_by):
+    assert set(failed(prove(saboteur(), model="style-vgg"))) == caught_by
+
+
+class RoundsToBfloat16(NumpyAdapter):
+    """Weights and inputs with 8 bits, as bf16 has them; or claims to have them."""
+
+    rounds = True
+
+    def load(self, weights):
+        return {name: self.rounded(array) for name, array in weights.items()}
+
+    def rounded(self, array):
+        if not self.rounds or array.dtype != np.float32:
+            return array
+        return (np.ascontiguousarray(array).view("uint32") & 0xFFFF0000).view("float32")
+
+    @hookimpl
+    def build_model(self, graph, weights, request):
+        session = super().build_model(graph, weights, request._replace(precision="fp32"))
+        session.request = request._replace(precision="fp32")
+        session.claimed = request.precision
+        return session
+
+    @hookimpl
+    def describe(self, session):
+        return dict(super().describe(session), precision=session.claimed)
+
+
+class OnlyClaims(RoundsToBfloat16):
+    rounds = False
+
+
+@pytest.mark.parametrize("adapter, caught_by", [(RoundsToBfloat16, set()), (OnlyClaims, {"rounding that does not show"})])
+def test_a_coarse_precision_must_be_near_and_must_show(adapter, caught_by):
+    checks = prove(adapter(), mode="infer", precision="bf16")
+    assert [check.what for check in checks] == ["bf16 outputs", "bf16 rounding that does not show"]
+    assert set(failed(checks, "bf16")) == caught_by
 
 
 class ForgetsWeight(NumpyAdapter):

@@ -147,6 +147,45 @@ def test_a_whole_conversation(package, job, mode):
     assert finished["peak_rss_bytes"] > 10 * 2**20
 
 
+def test_requests_and_spans_are_blocks_too(package, job):
+    name = package("timed_otherwise")
+    _, events = serve(job._replace(package=name), ask("build"), ask("requests", steps=4), ask("span", seconds=0.05), ask("finish"))
+    _, _, requests, span, finished = events
+    assert requests["event"] == span["event"] == "block"
+    assert (requests["steps"], len(requests["latencies"])) == (4, 4) and min(requests["latencies"]) > 0
+    assert requests["seconds"] == pytest.approx(sum(requests["latencies"]))
+    assert span["steps"] >= 1 and "latencies" not in span
+    assert finished["peak_allocated_bytes"] is None
+
+
+def test_the_peak_of_resident_memory_is_that_since_the_build(package, job):
+    code = """
+class Hoards(NumpyAdapter):
+    @hookimpl
+    def build_model(self, graph, weights, request):
+        np.ones(300 * 2 ** 17).sum()  # 300 MiB that are let go at once
+        return super().build_model(graph, weights, request)
+
+
+build_model = Hoards().build_model
+"""
+    _, events = serve(job._replace(package=package("hoards", code)), ask("build"), ask("block", steps=1), ask("finish"))
+    assert events[-1]["peak_rss_since_build"] is True
+    lines = Path("/proc/self/status").read_text().splitlines()
+    now = next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmRSS:"))
+    assert events[-1]["peak_rss_bytes"] < now + 100 * 2**20
+
+
+def test_the_allocator_s_peak_is_the_adapter_s_to_tell(package, job):
+    code = """
+@hookimpl
+def peak_memory(session):
+    return 12345
+"""
+    _, events = serve(job._replace(package=package("counts", code)), ask("build"), ask("finish"))
+    assert events[-1]["peak_allocated_bytes"] == 12345
+
+
 def test_the_process_is_pinned_before_the_adapter_is_imported(package, job):
     name = package("pinned", "\nimport os\n\nSEEN = os.sched_getaffinity(0)\n")
     assert serve(job._replace(package=name))[0] == 0

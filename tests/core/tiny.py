@@ -17,6 +17,7 @@ JOB = Job(
     cpus=(0,),
     seed=0,
     gates=("fp64", "fp32"),
+    images=None,
     track="as-shipped",
     build="lowered",
 )

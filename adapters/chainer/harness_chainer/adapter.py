@@ -1,7 +1,7 @@
 """The hooks for Chainer. The graph becomes a ChainList of links and the order in which they and the functions are called."""
 
 import ctypes
-from typing import Any, Callable, Dict, List, Tuple
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 import chainer
 import numpy as np
@@ -45,6 +45,7 @@ class Session:
         self.outputs = outputs
         self.dtype = DTYPES[request.precision]
         self.optimizer: Any = None
+        self.bounds: Optional[Tuple[float, float]] = None
         self.result: List[Any] = []
         self.batch = 0
 
@@ -139,8 +140,19 @@ def prepare(model: chainer.Link, tensors: Tensors, graph: Graph, request: BuildR
     model.to_device(DEVICES[request.variant])
     session = Session(model, tensors, graph.outputs, request)
     if request.mode == "train":
+        freeze(tensors, graph)
         session.optimizer = optimizer.make(request.optimizer, model)
+        session.bounds = request.optimizer.bounds
     return session
+
+
+def freeze(tensors: Tensors, graph: Graph) -> None:
+    """Make what is not trained a variable without a gradient: a parameter that is merely not updated would get one all the same."""
+    for name, (link, attribute) in tensors.items():
+        parameter = getattr(link, attribute)
+        if isinstance(parameter, chainer.Parameter) and not graph.params[name].trainable:
+            delattr(link, attribute)
+            setattr(link, attribute, chainer.Variable(parameter.array, requires_grad=False))
 
 
 @hookimpl
@@ -167,6 +179,9 @@ def train_step(session: Session, batch: List[Any]) -> None:
     session.model.cleargrads()
     result[-1].backward()
     session.optimizer.update()
+    if session.bounds:
+        for parameter in session.model.params():
+            parameter.device.xp.clip(parameter.array, *session.bounds, out=parameter.array)
     session.result = [variable.array for variable in result]  # a variable would keep all that the backward pass needed
 
 
@@ -197,7 +212,7 @@ def read_weights(session: Session) -> Arrays:
 
 def _array(link: chainer.Link, attribute: str) -> Any:
     tensor = getattr(link, attribute)
-    return tensor.array if isinstance(tensor, chainer.Parameter) else tensor  # running statistics are plain arrays
+    return tensor.array if isinstance(tensor, chainer.Variable) else tensor  # running statistics are plain arrays
 
 
 def _neutral(link: chainer.Link, array: np.ndarray) -> np.ndarray:

@@ -8,6 +8,7 @@ import operator
 from functools import partial
 from typing import Any, Callable, Dict
 
+import chainer
 import chainer.functions as F
 import chainer.links as L
 import numpy as np
@@ -54,6 +55,10 @@ def add(node: Node, params: Params) -> Callable[..., Any]:
 
 def attention(node: Node, params: Params) -> Callable[..., Any]:
     return sequence.Attention(**params)
+
+
+def avg_pool2d(node: Node, params: Params) -> Callable[..., Any]:
+    return partial(F.average_pooling_2d, ksize=node.attrs["kernel"], stride=node.attrs["stride"])
 
 
 def batch_norm(node: Node, params: Params) -> Callable[..., Any]:
@@ -113,6 +118,15 @@ def global_avg_pool(node: Node, params: Params) -> Callable[..., Any]:
     return _mean_of_map
 
 
+def _gram(x: Any) -> Any:
+    flat = F.reshape(x, x.shape[:2] + (-1,))
+    return _flat(F.matmul(flat, flat, transb=True)) / (flat.shape[1] * flat.shape[2])
+
+
+def gram(node: Node, params: Params) -> Callable[..., Any]:
+    return _gram
+
+
 def lstm(node: Node, params: Params) -> Callable[..., Any]:
     return sequence.Lstm(params)
 
@@ -143,3 +157,22 @@ def sigmoid_cross_entropy(node: Node, params: Params) -> Callable[..., Any]:
 
 def softmax_cross_entropy(node: Node, params: Params) -> Callable[..., Any]:
     return F.softmax_cross_entropy
+
+
+def squared_error(node: Node, params: Params) -> Callable[..., Any]:
+    weight = node.attrs["weight"]
+    return lambda x, target: weight * F.mean_squared_error(x, target)
+
+
+class Variable(chainer.Link):
+    def __init__(self, value: np.ndarray) -> None:
+        super().__init__()
+        with self.init_scope():
+            self.value = chainer.Parameter(value)
+
+    def forward(self) -> Any:
+        return F.expand_dims(self.value, 0)
+
+
+def variable(node: Node, params: Params) -> Callable[..., Any]:
+    return Variable(params["value"])

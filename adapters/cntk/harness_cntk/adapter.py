@@ -3,7 +3,7 @@
 import ctypes
 import os
 from pathlib import Path
-from typing import Any, Dict, List, NamedTuple, Set
+from typing import Any, Dict, List, NamedTuple, Optional, Set, Tuple
 
 import cntk as C
 import numpy as np
@@ -56,6 +56,7 @@ class Session:
         self.device = C.cpu()
         self.function = combined(list(model.outputs.values()))
         self.trainer: Any = None
+        self.bounds: Optional[Tuple[float, float]] = None
         self.wanted = [function.output for function in model.outputs.values()]
         self.result: Dict[Any, Any] = {}
         self.batch = 0
@@ -136,7 +137,8 @@ def lower_graph(graph: Graph, weights: Arrays, request: BuildRequest) -> Model:
                 else:
                     tensors[name] = Tensor(C.Constant(weights[name], dtype=dtype, name=name))
             params[role] = tensors[name].tensor
-        values[node.name] = function(node, [values[name] for name in node.inputs], params, request.batch)
+        arguments = [values[name] for name in node.inputs] or list(inputs.values())[:1]  # a variable wants an input's axis of samples
+        values[node.name] = function(node, arguments, params, request.batch)
     outputs = {name: values[name] for name in graph.outputs}
     return Model(inputs, outputs, values[graph.loss] if graph.loss else None, tensors)
 
@@ -146,6 +148,7 @@ def prepare(model: Model, request: BuildRequest) -> Session:
     session = Session(model, request)
     if request.mode == "train":
         learner = optimizer.make(request.optimizer, list(model.loss.parameters), request.batch)
+        session.bounds = request.optimizer.bounds
         session.trainer = C.Trainer(session.function, (model.loss,), [learner])
     return session
 
@@ -172,6 +175,9 @@ def train_step(session: Session, batch: Dict[Any, Any]) -> None:
     result = dict.fromkeys(session.wanted)
     # What Trainer.train_minibatch calls; it would copy every output into a numpy array.
     super(C.Trainer, session.trainer).train_minibatch(batch, False, result, session.device)
+    if session.bounds:
+        for parameter in session.model.loss.parameters:
+            parameter.value = np.clip(parameter.value, *session.bounds)
     session.result = result
 
 

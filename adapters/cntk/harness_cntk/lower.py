@@ -38,6 +38,10 @@ def attention(node: Node, inputs: List[Function], params: Tensors, batch: int) -
     return sequence.attention(queries, memory, length, params)
 
 
+def avg_pool2d(node: Node, inputs: List[Function], params: Tensors, batch: int) -> Function:
+    return C.pooling(inputs[0], C.AVG_POOLING, node.attrs["kernel"], node.attrs["stride"], auto_padding=[False])
+
+
 def batch_norm(node: Node, inputs: List[Function], params: Tensors, batch: int) -> Function:
     return C.batch_normalization(
         inputs[0],
@@ -101,6 +105,12 @@ def global_avg_pool(node: Node, inputs: List[Function], params: Tensors, batch: 
     return C.reshape(C.reduce_mean(inputs[0], axis=[1, 2]), (-1,))
 
 
+def gram(node: Node, inputs: List[Function], params: Tensors, batch: int) -> Function:
+    channels, height, width = inputs[0].shape
+    flat = C.reshape(inputs[0], (channels, height * width))
+    return C.reshape(C.times_transpose(flat, flat), (-1,)) / (channels * height * width)
+
+
 def lstm(node: Node, inputs: List[Function], params: Tensors, batch: int) -> Function:
     return sequence.lstm(inputs[0], params)
 
@@ -139,3 +149,12 @@ def softmax_cross_entropy(node: Node, inputs: List[Function], params: Tensors, b
     """Return the loss of each sample: the trainer takes the mean, of a loss as of gradients."""
     logits, labels = inputs
     return C.cross_entropy_with_softmax(logits, C.one_hot(labels, logits.shape[0]))
+
+
+def squared_error(node: Node, inputs: List[Function], params: Tensors, batch: int) -> Function:
+    return node.attrs["weight"] * C.reshape(C.reduce_mean(C.square(C.minus(*inputs))), ())
+
+
+def variable(node: Node, inputs: List[Function], params: Tensors, batch: int) -> Function:
+    """Without an axis of samples, a convolution of it crashes the process."""
+    return C.reconcile_dynamic_axes(params["value"], inputs[0])

@@ -2,7 +2,7 @@
 
 import json
 import threading
-from typing import Any, Dict, Iterator, List, Set, Tuple
+from typing import Any, Dict, Iterator, List, Optional, Set, Tuple
 
 import mxnet as mx
 import numpy as np
@@ -36,6 +36,7 @@ class Session:
         self.trainer: Any = None
         self.clip_norm = 0.0
         self.grads: List[Any] = []
+        self.bounds: Optional[Tuple[float, float]] = None
         self.result: Any = None
         self.batch = 0
 
@@ -125,7 +126,11 @@ def prepare(block: Any, params: Parameters, graph: Graph, request: BuildRequest)
     session = Session(block, params, graph, request)
     flags = FLAGS[request.variant]
     if request.mode == "train":
+        for names, param in params.items():
+            if not any(graph.params[name].trainable for name in names):
+                param.grad_req = "null"
         block.hybridize(**flags)
+        session.bounds = request.optimizer.bounds
         session.trainer = mx.gluon.Trainer(block.collect_params(), optimizer.updater(request.optimizer))
         session.clip_norm = request.optimizer.clip_norm
         session.grads = [param.grad().reshape(-1) for param in params.values() if param.grad_req != "null"]
@@ -182,6 +187,10 @@ def train_step(session: Session, batch: List[Any]) -> None:
     if session.clip_norm:
         optimizer.clip(session.grads, session.clip_norm)
     session.trainer.step(1)  # the loss is a mean already
+    if session.bounds:
+        for param in session.params.values():
+            if param.grad_req != "null":
+                mx.nd.clip(param.data(), *session.bounds, out=param.data())
 
 
 @hookimpl

@@ -28,6 +28,10 @@ def attention(node: Node, inputs: List[Symbol], params: Symbols, setting: Settin
     return sequence.attention(node, inputs, params, setting)
 
 
+def avg_pool2d(node: Node, inputs: List[Symbol], params: Symbols, setting: Setting) -> Symbol:
+    return mx.sym.Pooling(inputs[0], kernel=node.attrs["kernel"], stride=node.attrs["stride"], pool_type="avg", name=node.name)
+
+
 def batch_norm(node: Node, inputs: List[Symbol], params: Symbols, setting: Setting) -> Symbol:
     return mx.sym.BatchNorm(
         inputs[0],
@@ -87,6 +91,12 @@ def global_avg_pool(node: Node, inputs: List[Symbol], params: Symbols, setting: 
     return mx.sym.Flatten(mx.sym.Pooling(inputs[0], global_pool=True, kernel=(1, 1), pool_type="avg"), name=node.name)
 
 
+def gram(node: Node, inputs: List[Symbol], params: Symbols, setting: Setting) -> Symbol:
+    channels, height, width = setting.shapes[node.inputs[0]]
+    flat = mx.sym.reshape(inputs[0], shape=(0, 0, -1))
+    return mx.sym.Flatten(mx.sym.batch_dot(flat, flat, transpose_b=True)) / (channels * height * width)
+
+
 def lstm(node: Node, inputs: List[Symbol], params: Symbols, setting: Setting) -> Symbol:
     return sequence.lstm(node, inputs, params, setting)
 
@@ -132,3 +142,11 @@ def sigmoid_cross_entropy(node: Node, inputs: List[Symbol], params: Symbols, set
 def softmax_cross_entropy(node: Node, inputs: List[Symbol], params: Symbols, setting: Setting) -> Symbol:
     logits, labels = inputs
     return mx.sym.negative(mx.sym.mean(mx.sym.pick(mx.sym.log_softmax(logits, axis=-1), labels, axis=-1)), name=node.name)
+
+
+def squared_error(node: Node, inputs: List[Symbol], params: Symbols, setting: Setting) -> Symbol:
+    return node.attrs["weight"] * mx.sym.mean(mx.sym.square(mx.sym.elemwise_sub(*inputs)))
+
+
+def variable(node: Node, inputs: List[Symbol], params: Symbols, setting: Setting) -> Symbol:
+    return mx.sym.expand_dims(params["value"], axis=0, name=node.name)

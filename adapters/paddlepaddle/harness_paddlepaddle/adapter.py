@@ -3,7 +3,7 @@
 import ctypes
 from operator import attrgetter
 from pathlib import Path
-from typing import Any, Dict, List, NamedTuple, Set, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Set, Tuple
 
 import numpy as np
 import paddle
@@ -18,7 +18,7 @@ VARIANTS = ("dygraph", "to_static")
 
 # Names of a layer's tensors by the role of the neutral parameter.
 TENSORS = {"weight": "weight", "bias": "bias", "gamma": "weight", "beta": "bias", "mean": "_mean", "var": "_variance", "table": "weight"}
-TENSORS.update({role: role for role in ("query", "key", "vector", "scale")})
+TENSORS.update({role: role for role in ("query", "key", "vector", "scale", "value")})
 for _suffix in ("", "_reverse"):
     TENSORS.update({role + _suffix: "lstm.%s_l0%s" % (role, _suffix) for role in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")})
 
@@ -107,6 +107,8 @@ class Session:
         self.dtype = DTYPES[request.precision]
         self.run: Any = layer
         self.optimizer: Any = None
+        self.trained: List[Any] = []
+        self.bounds: Optional[Tuple[float, float]] = None
         self.result: Any = None
         self.batch = 0
 
@@ -161,8 +163,12 @@ def prepare(layer: nn.Layer, params: Params, graph: Graph, weights: Arrays, requ
     session = Session(layer, params, graph.outputs, request)
     if request.mode == "train":
         layer.train()
-        trainable = [tensor for tensor in layer.parameters() if not tensor.stop_gradient]
-        session.optimizer = optimizer_of(request.optimizer, trainable)
+        for name, param in params.items():
+            if not graph.params[name].trainable:
+                param.tensor.stop_gradient = True
+        session.trained = [tensor for tensor in layer.parameters() if not tensor.stop_gradient]
+        session.optimizer = optimizer_of(request.optimizer, session.trained)
+        session.bounds = request.optimizer.bounds
     else:
         layer.eval()
         for tensor in layer.parameters():
@@ -194,6 +200,10 @@ def train_step(session: Session, batch: List[Any]) -> None:
     session.result = session.run(batch)
     session.result[-1].backward()
     session.optimizer.step()
+    if session.bounds:
+        with paddle.no_grad():
+            for tensor in session.trained:
+                tensor.clip_(*session.bounds)
     session.optimizer.clear_grad(set_to_zero=False)  # drops gradients; zeros would be written and then added to
 
 
@@ -250,6 +260,8 @@ def describe(session: Session) -> Dict[str, Any]:
         "async_steps": tensor.place.is_gpu_place(),
         "running_var": "biased",
     }
+    if static:
+        settings["compilations"] = len(session.run.forward.program_cache)
     if embeddings:
         settings["embedding_gradient"] = "sparse" if any(layer._sparse for layer in embeddings) else "dense"
     return settings

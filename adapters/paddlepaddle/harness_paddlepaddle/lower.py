@@ -55,6 +55,13 @@ def attention(node: Node, params: Params) -> nn.Layer:
     return sequence.Attention(node.attrs["units"], params["query"].shape[1], params["key"].shape[1])
 
 
+def avg_pool2d(node: Node, params: Params) -> Callable[..., Any]:
+    """Sums, divided apart: in the gradient of its own means Paddle keeps the divisor in float32, whatever the precision."""
+    rows, columns = node.attrs["kernel"]
+    sums = nn.AvgPool2D(node.attrs["kernel"], node.attrs["stride"], divisor_override=1)
+    return lambda x: sums(x) / (rows * columns)
+
+
 def batch_norm(node: Node, params: Params) -> nn.Layer:
     kept = 1 - node.attrs["momentum"]  # Paddle's momentum is the share of the old value that stays
     return nn.BatchNorm2D(len(params["gamma"]), momentum=kept, epsilon=node.attrs["epsilon"])
@@ -103,6 +110,15 @@ def global_avg_pool(node: Node, params: Params) -> nn.Layer:
     return nn.Sequential(nn.AdaptiveAvgPool2D(1), nn.Flatten())
 
 
+def _gram(x: Any) -> Any:
+    flat = paddle.flatten(x, 2)
+    return paddle.flatten(paddle.matmul(flat, flat, transpose_y=True), 1) / (flat.shape[1] * flat.shape[2])
+
+
+def gram(node: Node, params: Params) -> Callable[..., Any]:
+    return _gram
+
+
 def lstm(node: Node, params: Params) -> nn.Layer:
     return sequence.Recurrent(params["weight_ih"].shape[1], node.attrs["units"], "forward")
 
@@ -131,3 +147,21 @@ def sigmoid_cross_entropy(node: Node, params: Params) -> Callable[..., Any]:
 
 def softmax_cross_entropy(node: Node, params: Params) -> Callable[..., Any]:
     return _cross_entropy
+
+
+def squared_error(node: Node, params: Params) -> Callable[..., Any]:
+    weight = node.attrs["weight"]
+    return lambda x, target: weight * F.mse_loss(x, target)
+
+
+class Variable(nn.Layer):
+    def __init__(self, shape: Any) -> None:
+        super().__init__()
+        self.value = self.create_parameter(shape)
+
+    def forward(self) -> Any:
+        return paddle.unsqueeze(self.value, 0)
+
+
+def variable(node: Node, params: Params) -> nn.Layer:
+    return Variable(params["value"].shape)

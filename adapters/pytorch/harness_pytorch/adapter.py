@@ -2,7 +2,7 @@
 
 from collections import OrderedDict
 from operator import attrgetter
-from typing import Any, Dict, Iterable, List, Tuple
+from typing import Any, Dict, Iterable, List, Optional, Tuple
 
 import numpy as np
 import torch
@@ -12,7 +12,8 @@ from harness.core import BuildRequest, Graph, Node, Optimizer, Unsupported, hook
 from harness_pytorch import lower
 
 Arrays = Dict[str, np.ndarray]
-DTYPES = {"fp64": torch.float64, "fp32": torch.float32}
+DTYPES = {"fp64": torch.float64, "fp32": torch.float32, "tf32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
+READ_AS = {torch.bfloat16: torch.float32}  # numpy has no such type
 LAYOUT = torch.channels_last  # faster than contiguous for convolutions on CPUs, training included, and on tensor cores
 # Whose outputs may be overwritten: memory of their own, which their gradients do not need. An LSTM's do, and dropout and
 # flatten may hand on their input.
@@ -41,7 +42,9 @@ class Session:
         self.dtype = DTYPES[request.precision]
         self.run: Any = module
         self.optimizer: Any = None
+        self.trained: List[nn.Parameter] = []
         self.clip_norm = 0.0
+        self.bounds: Optional[Tuple[float, float]] = None
         self.result: Any = None
         self.batch = 0
 
@@ -64,7 +67,7 @@ def lower_graph(graph: Graph, weights: Arrays) -> Tuple[fx.GraphModule, Dict[str
         if function is None:
             raise Unsupported(node.op, "the PyTorch adapter has no lowering for it")
         params = {role: weights[name] for role, name in node.params.items()}
-        overwrite = readers[node.inputs[0]] == 1 and ops.get(node.inputs[0]) in OVERWRITABLE
+        overwrite = any(readers[name] == 1 and ops.get(name) in OVERWRITABLE for name in node.inputs[:1])
         lowered = function(node, params, overwrite)
         arguments = tuple(values[name] for name in node.inputs)
         if isinstance(lowered, nn.Module):
@@ -98,13 +101,19 @@ def prepare(module: nn.Module, places: Dict[str, str], graph: Graph, request: Bu
     """Put ``module`` on the device in the layout, precision and execution asked for. Serves lowered and native models."""
     torch.set_num_threads(request.threads)
     for backend in ARITHMETIC:
-        backend.fp32_precision = "ieee"  # otherwise a GPU may run fp32 rows in TF32
+        backend.fp32_precision = "tf32" if request.precision == "tf32" else "ieee"  # otherwise a GPU may run fp32 rows in TF32
     session = Session(module, places, graph.outputs, request)
+    if session.device.type == "cuda":
+        torch.cuda.reset_peak_memory_stats(session.device)  # the peak of this session alone
     module.to(session.device, session.dtype, memory_format=LAYOUT)
     module.train(request.mode == "train")
     if request.mode == "train":
-        session.optimizer = make_optimizer(list(module.parameters()), request.optimizer)
-        session.clip_norm = request.optimizer.clip_norm
+        for name, tensor in session.tensors().items():
+            if isinstance(tensor, nn.Parameter):
+                tensor.requires_grad_(graph.params[name].trainable)
+        session.trained = [parameter for parameter in module.parameters() if parameter.requires_grad]
+        session.optimizer = make_optimizer(session.trained, request.optimizer)
+        session.clip_norm, session.bounds = request.optimizer.clip_norm, request.optimizer.bounds
     else:
         module.requires_grad_(False)
     if request.variant == "compile":
@@ -137,7 +146,11 @@ def clip(parameters: Iterable[nn.Parameter], limit: float) -> None:
 @hookimpl
 def build_model(graph: Graph, weights: Arrays, request: BuildRequest) -> Session:
     if request.precision not in DTYPES:
-        raise Unsupported("precision", "the PyTorch adapter runs fp64 and fp32, not %s" % request.precision)
+        raise Unsupported("precision", "the PyTorch adapter runs %s, not %s" % (", ".join(DTYPES), request.precision))
+    if request.mode == "train" and DTYPES[request.precision].itemsize < 4:
+        raise Unsupported(
+            "precision", "training with weights in %s loses small updates; mixed precision is not lowered" % request.precision
+        )
     module, places = lower_graph(graph, weights)
     return prepare(module, places, graph, request)
 
@@ -164,8 +177,12 @@ def train_step(session: Session, batch: List[torch.Tensor]) -> None:
     session.result = session.run(*batch)
     session.result[-1].backward()
     if session.clip_norm:
-        clip(session.module.parameters(), session.clip_norm)
+        clip(session.trained, session.clip_norm)
     session.optimizer.step()
+    if session.bounds:
+        with torch.no_grad():
+            for parameter in session.trained:
+                parameter.clamp_(*session.bounds)
 
 
 @hookimpl
@@ -182,7 +199,7 @@ def sync_device(session: Session) -> None:
 
 @hookimpl
 def read_results(session: Session) -> Dict[str, Any]:
-    arrays = [tensor.detach().cpu().numpy() for tensor in session.result]
+    arrays = [tensor.detach().cpu().to(READ_AS.get(tensor.dtype, tensor.dtype)).numpy() for tensor in session.result]
     loss = None if session.optimizer is None else float(arrays[-1])
     return {"outputs": dict(zip(session.outputs, arrays)), "loss": loss}
 
@@ -195,23 +212,29 @@ def read_weights(session: Session) -> Arrays:
 @hookimpl
 def describe(session: Session) -> Dict[str, Any]:
     tensors = list(session.tensors().values())
-    precisions = {dtype: name for name, dtype in DTYPES.items()}
+    tf32 = any(backend.fp32_precision != "ieee" for backend in ARITHMETIC)
+    precisions = {dtype: name for name, dtype in DTYPES.items() if name != "tf32"}
+    precision = precisions[tensors[0].dtype]
     ledger = {
         "framework": "PyTorch",
         "version": torch.__version__,
         "device": tensors[0].device.type if session.device.index is None else str(tensors[0].device),  # a number where one was asked for
-        "precision": precisions[tensors[0].dtype],
+        "precision": "tf32" if precision == "fp32" and tf32 else precision,
         "batch": session.batch,
         "threads": torch.get_num_threads(),
         "interop_threads": torch.get_num_interop_threads(),
         "layout": "channels last" if any(is_channels_last(tensor) for tensor in tensors) else "contiguous",
         "execution": "eager" if session.run is session.module else "torch.compile",
         "fp32_arithmetic": torch.backends.mkldnn.conv.fp32_precision,
-        "tf32": any(backend.fp32_precision != "ieee" for backend in ARITHMETIC),
+        "tf32": tf32,
         "library": "oneDNN %s" % torch.backends.cpu.get_cpu_capability() if torch.backends.mkldnn.enabled else "native kernels",
         "async_steps": session.device.type == "cuda",
         "running_var": "unbiased",
     }
+    if session.run is not session.module:
+        from torch._dynamo.utils import counters
+
+        ledger["compilations"] = counters["stats"]["unique_graphs"]  # of the process: one that grows was made while timing
     embeddings = [module for module in session.module.modules() if isinstance(module, nn.Embedding)]
     if embeddings:
         ledger["embedding_gradient"] = "sparse" if any(module.sparse for module in embeddings) else "dense"
@@ -220,6 +243,11 @@ def describe(session: Session) -> Dict[str, Any]:
 
 def is_channels_last(tensor: torch.Tensor) -> bool:
     return tensor.ndim == 4 and tensor.is_contiguous(memory_format=LAYOUT)
+
+
+@hookimpl
+def peak_memory(session: Session) -> Optional[int]:
+    return torch.cuda.max_memory_allocated(session.device) if session.device.type == "cuda" else None
 
 
 @hookimpl

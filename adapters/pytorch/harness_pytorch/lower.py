@@ -18,7 +18,7 @@ Params = Dict[str, np.ndarray]
 
 # Where a module keeps the tensor of a neutral role.
 TENSORS = {"weight": "weight", "bias": "bias", "gamma": "weight", "beta": "bias", "mean": "running_mean", "var": "running_var"}
-TENSORS.update({role: role for role in ("query", "key", "vector", "scale")}, table="weight")
+TENSORS.update({role: role for role in ("query", "key", "vector", "scale", "value")}, table="weight")
 for _role in ("weight_ih", "weight_hh", "bias_ih", "bias_hh"):
     TENSORS.update({_role: "onward.%s_l0" % _role, _role + "_reverse": "back.%s_l0" % _role})
 
@@ -44,6 +44,10 @@ def add(node: Node, params: Params, overwrite: bool) -> Callable[..., Any]:
 def attention(node: Node, params: Params, overwrite: bool) -> nn.Module:
     (units, query), memory = params["query"].shape, params["key"].shape[1]
     return _load(sequence.Attention(query, memory, units), params)
+
+
+def avg_pool2d(node: Node, params: Params, overwrite: bool) -> nn.Module:
+    return nn.AvgPool2d(node.attrs["kernel"], node.attrs["stride"])
 
 
 def batch_norm(node: Node, params: Params, overwrite: bool) -> nn.Module:
@@ -98,6 +102,15 @@ def global_avg_pool(node: Node, params: Params, overwrite: bool) -> nn.Module:
     return nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Flatten())
 
 
+def _gram(x: torch.Tensor) -> torch.Tensor:
+    flat = x.flatten(2)
+    return torch.bmm(flat, flat.transpose(1, 2)).flatten(1) / (flat.shape[1] * flat.shape[2])
+
+
+def gram(node: Node, params: Params, overwrite: bool) -> Callable[..., Any]:
+    return _gram
+
+
 def lstm(node: Node, params: Params, overwrite: bool) -> nn.Module:
     return _load(sequence.Lstm(params["weight_ih"].shape[1], node.attrs["units"]), params)
 
@@ -128,3 +141,29 @@ def sigmoid_cross_entropy(node: Node, params: Params, overwrite: bool) -> Callab
 
 def softmax_cross_entropy(node: Node, params: Params, overwrite: bool) -> nn.Module:
     return nn.CrossEntropyLoss()
+
+
+class SquaredError(nn.Module):
+    def __init__(self, weight: float) -> None:
+        super().__init__()
+        self.weight = weight
+
+    def forward(self, x: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+        return self.weight * functional.mse_loss(x, target)
+
+
+def squared_error(node: Node, params: Params, overwrite: bool) -> nn.Module:
+    return SquaredError(node.attrs["weight"])
+
+
+class Variable(nn.Module):
+    def __init__(self, value: np.ndarray) -> None:
+        super().__init__()
+        self.value = nn.Parameter(torch.tensor(value))
+
+    def forward(self) -> torch.Tensor:
+        return self.value[None]
+
+
+def variable(node: Node, params: Params, overwrite: bool) -> nn.Module:
+    return Variable(params["value"])

@@ -71,8 +71,8 @@ def lower_graph(graph: Graph, weights: Arrays, request: BuildRequest) -> Tuple[S
         if function is None:
             raise Unsupported(node.op, "the TensorFlow adapter has no lowering for it")
         params = {role: weights[name] for role, name in node.params.items()}
-        first = node.inputs[0]
-        lowered = function(node, params, lower.Site(flattened.get(first, shapes[first]), request, variables))
+        shape = next((flattened.get(name, shapes[name]) for name in node.inputs), node.shape)
+        lowered = function(node, params, lower.Site(shape, request, variables))
         variables.update((node.params[role], weight) for role, weight in lowered.weights.items())
         calls.append((node.name, lowered.call, node.inputs))
     names = graph.outputs + ((graph.loss,) if graph.loss else ())
@@ -92,7 +92,7 @@ def flattened_maps(graph: Graph) -> Dict[str, Tuple[int, ...]]:
     shapes = graph.shapes
     flattened: Dict[str, Tuple[int, ...]] = {}
     for node in graph.nodes:
-        first = node.inputs[0]
+        first = next(iter(node.inputs), "")
         if node.op == "flatten" and len(shapes[first]) == 3:
             flattened[node.name] = shapes[first]
         elif first in flattened and node.op in ("dropout", "relu"):
@@ -102,9 +102,9 @@ def flattened_maps(graph: Graph) -> Dict[str, Tuple[int, ...]]:
     return flattened
 
 
-def training(forward: Step, weights: Weights, optimizer: Optimizer) -> Step:
+def training(forward: Step, graph: Graph, weights: Weights, optimizer: Optimizer) -> Step:
     """Return the training step around ``forward``, whose last result is the loss."""
-    variables = [weight.variable for weight in weights.values() if weight.variable.trainable]
+    variables = [weight.variable for name, weight in weights.items() if graph.params[name].trainable]
     update = optimizers.make(optimizer, variables)
 
     def step(*tensors: tf.Tensor) -> Tuple[tf.Tensor, ...]:
@@ -155,7 +155,7 @@ def build_model(graph: Graph, weights: Arrays, request: BuildRequest) -> Session
     with tf.device(device_name(request.device)):
         step, variables = lower_graph(graph, weights, request)
         if request.mode == "train":
-            step = training(step, variables, request.optimizer)
+            step = training(step, graph, variables, request.optimizer)
     return prepare(step, graph, variables, request)
 
 
@@ -227,6 +227,7 @@ def describe(session: Session) -> Dict[str, Any]:
         "interop_threads": tf.config.threading.get_inter_op_parallelism_threads(),
         "layout": "NHWC",
         "execution": execution(session),
+        "compilations": session.function.experimental_get_tracing_count(),
         "fp32_arithmetic": "ieee" if os.environ["ONEDNN_DEFAULT_FPMATH_MODE"] == "STRICT" else "reduced",
         "tf32": tf.config.experimental.tensor_float_32_execution_enabled(),
         "library": "oneDNN" if on_cpu and _pywrap_util_port.IsMklEnabled() else "Eigen" if on_cpu else "cuDNN",

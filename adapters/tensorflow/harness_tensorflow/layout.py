@@ -42,6 +42,12 @@ def map_layout(shape: Shape) -> Layout:
     return Layout(shape, shape, (0, 2, 3, 1), (batch, height, width, channels))
 
 
+def image_layout(shape: Shape) -> Layout:
+    """(C, H, W) to HWC."""
+    channels, height, width = shape
+    return Layout(shape, shape, (1, 2, 0), (height, width, channels))
+
+
 def flat_layout(batch: int, source: Shape) -> Layout:
     """(N, C*H*W) to (N, H*W*C) for a flattened map of the neutral shape ``source``."""
     size = int(np.prod(source))

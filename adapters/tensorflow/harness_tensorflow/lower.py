@@ -12,7 +12,7 @@ import tensorflow as tf
 from harness.core import BuildRequest, Node, Unsupported
 from harness.core.ops import OPS
 from harness_tensorflow import sequence
-from harness_tensorflow.layout import Layout, Shape, Weight, conv_layout, dense_layout, depthwise_layout, plain_layout
+from harness_tensorflow.layout import Layout, Shape, Weight, conv_layout, dense_layout, depthwise_layout, image_layout, plain_layout
 
 Params = Dict[str, np.ndarray]
 
@@ -76,6 +76,10 @@ def add(node: Node, params: Params, site: Site) -> Lowered:
 def attention(node: Node, params: Params, site: Site) -> Lowered:
     weights = _keep(node, params, site, **{role: dense_layout(params[role].shape) for role in ("query", "key")})
     return Lowered(lambda query, memory, length: sequence.attention(query, memory, length, _values(weights)), weights)
+
+
+def avg_pool2d(node: Node, params: Params, site: Site) -> Lowered:
+    return Lowered(lambda x: tf.nn.avg_pool2d(x, node.attrs["kernel"], node.attrs["stride"], "VALID"))
 
 
 def batch_norm(node: Node, params: Params, site: Site) -> Lowered:
@@ -189,6 +193,16 @@ def global_avg_pool(node: Node, params: Params, site: Site) -> Lowered:
     return Lowered(lambda x: tf.reduce_mean(x, (1, 2)))
 
 
+def gram(node: Node, params: Params, site: Site) -> Lowered:
+    channels, height, width = site.shape
+
+    def call(x: tf.Tensor) -> tf.Tensor:
+        flat = tf.reshape(x, (x.shape[0], height * width, channels))
+        return tf.reshape(tf.matmul(flat, flat, transpose_a=True), (x.shape[0], -1)) / (channels * height * width)
+
+    return Lowered(call)
+
+
 def lstm(node: Node, params: Params, site: Site) -> Lowered:
     weights = _recurrent(node, params, site)
     return Lowered(lambda x: sequence.lstm(x, _values(weights), site.request), weights)
@@ -230,3 +244,14 @@ def sigmoid_cross_entropy(node: Node, params: Params, site: Site) -> Lowered:
 
 def softmax_cross_entropy(node: Node, params: Params, site: Site) -> Lowered:
     return Lowered(lambda logits, labels: tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)))
+
+
+def squared_error(node: Node, params: Params, site: Site) -> Lowered:
+    weight = node.attrs["weight"]
+    return Lowered(lambda x, target: weight * tf.reduce_mean(tf.math.squared_difference(x, target)))
+
+
+def variable(node: Node, params: Params, site: Site) -> Lowered:
+    shape = params["value"].shape
+    weights = _keep(node, params, site, value=image_layout(shape) if len(shape) == 3 else plain_layout(shape))
+    return Lowered(lambda: weights["value"].variable[tf.newaxis], weights)

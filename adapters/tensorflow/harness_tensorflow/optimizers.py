@@ -20,6 +20,9 @@ def make(optimizer: Optimizer, variables: List[tf.Variable]) -> Update:
         # An embedding's gradient comes as rows, each as often as it was looked up: their squares are not the table's.
         dense = [tf.convert_to_tensor(gradient) for gradient in gradients]
         apply(_clipped(dense, optimizer.clip_norm) if optimizer.clip_norm else dense)
+        if optimizer.bounds:
+            for variable in variables:
+                variable.assign(tf.clip_by_value(variable, *optimizer.bounds))
 
     return update
 

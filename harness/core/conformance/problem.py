@@ -15,13 +15,15 @@ OPTIMIZERS = {
     "adam": Optimizer("adam", lr=1 / 128, beta1=7 / 8, beta2=31 / 32, epsilon=1 / 1024),
 }
 CLIP_NORM = 1 / 4  # below the norms of all fixtures' gradients, so that clipping acts
+BOUNDS = (-7 / 8, 7 / 8)  # within what the fixtures' values are drawn from, so that they act as well
 NORM_MOMENTUM = 1 / 8
 
 
 def gate_optimizer(model: str) -> Optimizer:
     """Return the model's optimizer with the gate's numbers."""
     wanted = MODELS[model].optimizer
-    return OPTIMIZERS[wanted.name]._replace(clip_norm=CLIP_NORM if wanted.clip_norm else 0.0)
+    clip_norm, bounds = CLIP_NORM if wanted.clip_norm else 0.0, BOUNDS if wanted.bounds else None
+    return OPTIMIZERS[wanted.name]._replace(clip_norm=clip_norm, bounds=bounds)
 
 
 def cast(arrays: Arrays, dtype: str) -> Arrays:

@@ -33,6 +33,7 @@ class Model(NamedTuple):
     parity: Fixture
     optimizer: Optimizer = Optimizer()
     size_unit: str = "pixels"
+    generates: bool = False  # trains one image with its optimizer's own rate, instead of a network
 
     def small(self) -> Graph:
         """The graph on which parity is proved."""

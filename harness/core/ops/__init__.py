@@ -8,6 +8,7 @@ from typing import Dict
 
 from harness.core.ops.add import Add
 from harness.core.ops.attention import Attention
+from harness.core.ops.avg_pool2d import AvgPool2d
 from harness.core.ops.base import Op, Pass
 from harness.core.ops.batch_norm import BatchNorm
 from harness.core.ops.bilstm import Bilstm
@@ -18,6 +19,7 @@ from harness.core.ops.dropout import Dropout
 from harness.core.ops.embedding import Embedding
 from harness.core.ops.flatten import Flatten
 from harness.core.ops.global_avg_pool import GlobalAvgPool
+from harness.core.ops.gram import Gram
 from harness.core.ops.lstm import Lstm
 from harness.core.ops.max_pool2d import MaxPool2d
 from harness.core.ops.mul import Mul
@@ -25,12 +27,15 @@ from harness.core.ops.relu import Relu
 from harness.core.ops.sequence_cross_entropy import SequenceCrossEntropy
 from harness.core.ops.sigmoid_cross_entropy import SigmoidCrossEntropy
 from harness.core.ops.softmax_cross_entropy import SoftmaxCrossEntropy
+from harness.core.ops.squared_error import SquaredError
+from harness.core.ops.variable import Variable
 
 OPS: Dict[str, Op] = {
     op.name: op
     for op in (
         Add(),
         Attention(),
+        AvgPool2d(),
         BatchNorm(),
         Bilstm(),
         Concat(),
@@ -40,6 +45,7 @@ OPS: Dict[str, Op] = {
         Embedding(),
         Flatten(),
         GlobalAvgPool(),
+        Gram(),
         Lstm(),
         MaxPool2d(),
         Mul(),
@@ -47,6 +53,8 @@ OPS: Dict[str, Op] = {
         SequenceCrossEntropy(),
         SigmoidCrossEntropy(),
         SoftmaxCrossEntropy(),
+        SquaredError(),
+        Variable(),
     )
 }
 
