@@ -17,7 +17,8 @@ class SquaredError(Op):
 
     def forward(self, node, attrs, xs, params, run):
         difference = xs[0] - xs[1]
-        return attrs["weight"] * np.square(difference).mean(), difference
+        weight = difference.dtype.type(attrs["weight"])  # old numpy makes float64 of a float32 number and a Python one
+        return weight * np.square(difference).mean(), difference
 
     def backward(self, attrs, saved, grad):
-        return [saved * (grad * 2 * attrs["weight"] / saved.size), None], {}
+        return [saved * saved.dtype.type(grad * 2 * attrs["weight"] / saved.size), None], {}
