@@ -250,7 +250,7 @@ def show(run: str, as_markdown: bool, details: bool) -> None:
     if as_markdown:
         click.echo(whole.as_markdown(loaded))
     else:
-        for table in whole.rendered(loaded):
+        for table in whole.rendered(loaded, console.width):
             console.print(table)
     if details:
         console.print(terminal.details(loaded))

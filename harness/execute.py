@@ -89,8 +89,9 @@ def tell_healed(run: results.Run, planned: list[Planned]) -> None:
 def report(run: results.Run) -> None:
     """Print the tables of ``run`` and write them beside its events as Markdown."""
     (run.folder / "tables.md").write_text(whole.as_markdown(run), encoding="utf-8")
-    for table in whole.rendered(run):
-        terminal.console().print(table)
+    console = terminal.console()
+    for table in whole.rendered(run, console.width):
+        console.print(table)
     counts = {status: sum(cell.status is status for cell in run.cells) for status in Status}
     click.echo(f"{len(run.cells)} cells: " + ", ".join(f"{count} {status}" for status, count in counts.items() if count))
     click.echo(f"Again, or in detail: harness show {run.folder} --details", file=sys.stderr)

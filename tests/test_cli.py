@@ -45,7 +45,10 @@ def test_version(project):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["rnu"], "'rnu' is no command. Did you mean 'run'? There are: compare, doctor, env, export, gold, list, matrix, run, score, show."),
+        (
+            ["rnu"],
+            "'rnu' is no command. Did you mean 'run'? There are: compare, doctor, env, export, gold, list, matrix, run, score, show.",
+        ),
         (["env", "instal"], "'instal' is no command. Did you mean 'install'?"),
         (["run", "tinny"], "'tinny' is no suite. Did you mean 'tiny'? There is: tiny."),
         (["run", "--adapter", "nunpy"], "'nunpy' is no adapter. Did you mean 'numpy'?"),

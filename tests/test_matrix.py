@@ -55,7 +55,8 @@ def test_listed_variants_replace_the_first(known):
 
 
 def test_filters_narrow_and_add(known):
-    chosen = Filters(adapters=("other",), models=("nin",), modes=("train",), devices=("cuda:1",), variants=("other=compiled",), batches=(3,))
+    names = {"adapters": ("other",), "models": ("nin",), "variants": ("other=compiled",)}
+    chosen = Filters(**names, modes=("train",), devices=("cuda:1",), batches=(3,))
     narrowed = matrix.narrow(wanted(batches={"nin": 9}), chosen, known)
     (item,) = planned(narrowed, known)
     assert item.cell.key == "nin/train/cuda:1/fp32/b3/s32/other/compiled"

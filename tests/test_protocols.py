@@ -11,6 +11,7 @@ from harness.config import Measure
 from harness.errors import UserError
 from harness.protocols import Iterations, Latency
 from harness.report import columns29, iterations, latency, sheets
+from harness.report.sheets import number, plus_minus
 
 LATENCY = {"protocol": "latency", "batch": [1, 2, 4], "measure": {"warmup_requests": 2, "requests": 5, "repeats": 2, "sweeps": 3}}
 MINUTES = {"protocol": "iterations", "modes": ["train"], "batch": 1, "measure": {"interval_seconds": 10, "intervals": 3}}
@@ -61,8 +62,8 @@ class Timed(Recorder):
     """Writes runs of these protocols."""
 
     def latencies(self, cell, repeats, device_memory=None):
-        for number, seconds in enumerate(repeats):
-            fields = {"round": number, "sweep": number // 2, "repeat": number % 2, "latencies": seconds, "steps": len(seconds)}
+        for place, seconds in enumerate(repeats):
+            fields = {"round": place, "sweep": place // 2, "repeat": place % 2, "latencies": seconds, "steps": len(seconds)}
             self._block(cell, sum(seconds), **fields)
         if device_memory is not None:
             self.journal.write(
@@ -71,8 +72,8 @@ class Timed(Recorder):
         return self._finished(cell)
 
     def spans(self, cell, spans, losses=(9.0, 3.0)):
-        for number, (steps, seconds) in enumerate(spans):
-            self._block(cell, seconds, steps=steps, round=number)
+        for place, (steps, seconds) in enumerate(spans):
+            self._block(cell, seconds, steps=steps, round=place)
         return self._finished(cell, losses)
 
     def _block(self, cell, seconds, **fields):
@@ -99,9 +100,9 @@ def test_latencies_of_all_repeats_are_one_sample():
     (row,) = rows(sheet)
     pooled = [10, 12, 11, 10, 30, 11]
     assert row["requests"] == "6"
-    assert row["images/s"] == f"{6 / sum(pooled) * 1000:.4g}" and row["batch / median"] == f"{1000 / 11:.4g}"
-    assert row["mean ± std, ms"] == f"{statistics.mean(pooled):.4g} ± {statistics.stdev(pooled):.2g}"
-    assert (row["P50, ms"], row["P99, ms (at most)"].partition(" ")[2]) == ("11", "(n too small)")
+    assert row["images/s"] == number(6 / sum(pooled) * 1000) and row["batch / median"] == number(1000 / 11)
+    assert row["mean ± std, ms"] == plus_minus(statistics.mean(pooled), statistics.stdev(pooled))
+    assert (row["P50, ms"], row["P99, ms (at most)"].partition(" ")[2]) == (number(11.0), "(n too small)")
     assert row["resident, MiB"] == "300"
 
 
@@ -122,6 +123,14 @@ def test_saturation_is_found_or_said_to_be_farther_out():
     (sheet,) = latency.sheets(recorder.load())
     assert "Alpha: throughput saturates at batch 2 (195 of at best 200 images/s)." in sheet.lines
     assert "Beta: not saturated; the largest batch, 4, is the first within 5% of the best." in sheet.lines
+
+
+def test_no_saturation_point_rests_on_unstable_numbers():
+    recorder = Timed(**LATENCY)
+    recorder.latencies(recorder.plan("alpha", batch=1), [[0.01] * 3] * 2)
+    recorder.latencies(recorder.plan("alpha", batch=2), [[0.01] * 3, [0.05] * 3])
+    (sheet,) = latency.sheets(recorder.load())
+    assert "Alpha: no saturation point is told, since the numbers of batch 2 are unstable." in sheet.lines
 
 
 def test_memory_of_a_gpu_has_its_columns_and_says_how_it_was_sampled():
@@ -162,7 +171,7 @@ def test_iterations_accumulate_and_sizes_are_compared():
     (sheet,) = iterations.sheets(recorder.load())
     small, _, broken = rows(sheet)
     assert [small[mark] for mark in ("10 s", "20 s", "30 s")] == ["40", "82", "123"]
-    assert small["iterations/min"] == f"{123 / 29.8 * 60:.4g}" and small["loss"] == "9 to 3"
+    assert small["iterations/min"] == number(123 / 29.8 * 60) and small["loss"] == f"{number(9.0)} to {number(3.0)}"
     assert (broken["size"], broken["10 s"]) == ("512 px", "crashed") and "[1] crashed: core dumped" in sheet.lines
     factor = (123 / 29.8) / (31 / 29.7)
     assert f"Alpha, cpu: iterations take longer by a factor of: 64 to 128 px {factor:.2f}." in sheet.lines

@@ -357,6 +357,7 @@ def test_anything_of_a_suite_may_be_set(project):
     outcome = project.run("run", "--set", "measure.blocks=2", "--set", "measure.most_blocks=2", "--set", "seed=7")
     assert outcome.code == 0 and project.result().suite.seed == 7
     assert len(project.result().cells[0].blocks) == 2
-    for wrong, said in (("measure.blocks", "write KEY=VALUE"), ("seed=x y", "write KEY=VALUE"), ("sead=1", "'sead' is no field here. Did you mean 'seed'?")):
+    form, field = "write KEY=VALUE", "'sead' is no field here. Did you mean 'seed'?"
+    for wrong, said in (("measure.blocks", form), ("seed=x y", form), ("sead=1", field)):
         outcome = project.run("run", "--set", wrong)
         assert outcome.code == 2 and said in outcome.err, outcome.err

@@ -1,10 +1,12 @@
 """Plain tables: numbers that keep their digits, and text that stays text."""
 
+import io
 import re
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.console import Console
 
 from harness.report import terminal
 from harness.report.sheets import Sheet, comma_separated, markdown, number, plus_minus, render
@@ -53,3 +55,18 @@ def test_terminal_takes_no_text_for_markup(capsys):
 
 def test_csv():
     assert comma_separated(("a", "b"), [("1,5", 'say "x"')]) == 'a,b\n"1,5","say ""x"""\n'
+
+
+def test_a_table_wider_than_the_terminal_comes_in_parts_and_no_number_is_cut():
+    sheet = Sheet(
+        "Wide",
+        ("framework", "batch", *(f"column {n}" for n in range(9))),
+        (("PyTorch", "16", *(f"{n}23,456.789" for n in range(9))),),
+        left=2,
+    )
+    console = Console(width=60, file=io.StringIO())
+    console.print(render([sheet], 60))
+    text = console.file.getvalue()
+    assert all(f"{n}23,456.789" in text for n in range(9)) and "…" not in text
+    assert text.count("PyTorch") == text.count("framework") == 5  # with the names in each part
+    assert max(map(len, text.splitlines())) <= 60

@@ -5,7 +5,7 @@ from itertools import accumulate, pairwise
 
 from harness.core.models import MODELS
 from harness.report.head_to_head import differences
-from harness.report.sheets import Sheet
+from harness.report.sheets import Sheet, number, without_empty_last
 from harness.report.tables import Notes, device_line, row_title, separately
 from harness.results import CellResult, Run
 from harness.scoring.recipes import calculate_throughput
@@ -34,7 +34,7 @@ def _cumulative(result: CellResult) -> tuple[list[int], list[float]]:
 
 def _sheet(run: Run, results: list[CellResult]) -> Sheet:
     first, measure = results[0].cell, run.suite.measure
-    marks = [_mark((number + 1) * measure.interval_seconds) for number in range(measure.intervals)]
+    marks = [_mark((place + 1) * measure.interval_seconds) for place in range(measure.intervals)]
     unit = {"pixels": "px"}.get(MODELS[first.model].size_unit, MODELS[first.model].size_unit)
     rows, notes = [], Notes()
     for result in results:
@@ -47,13 +47,14 @@ def _sheet(run: Run, results: list[CellResult]) -> Sheet:
         else:
             counts = list(_counts(result, measure.interval_seconds))
             counts += ["-"] * (len(marks) - len(counts))
-            rows.append((*names, *counts, f"{rate:,.4g}" if rate < 1000 else f"{rate:,.0f}", _losses(result), notes.of(result)))
+            rows.append((*names, *counts, number(rate), _losses(result), notes.of(result)))
+    header, shown = without_empty_last(("framework", "device", "size", *marks, "iterations/min", "loss", "notes"), rows)
     precision = f", {first.precision}, batch {first.batch}" + ("" if first.track == "as-shipped" else f", {first.track}")
     doing = "" if MODELS[first.model].generates else ", training" if first.mode == "train" else ", inference"
     return Sheet(
         title=f"Iterations, {MODELS[first.model].title}{doing}{precision}",
-        header=("framework", "device", "size", *marks, "iterations/min", "loss", "notes"),
-        rows=tuple(rows),
+        header=header,
+        rows=shown,
         lines=(*_caption(run, results), *_between_sizes(run, results, unit), *_speed_ups(run, results, unit), *notes.lines()),
         left=3,
     )
@@ -64,14 +65,14 @@ def _mark(seconds: float) -> str:
 
 
 def _counts(result: CellResult, interval: float) -> Iterator[str]:
-    for number, (count, elapsed) in enumerate(zip(*_cumulative(result), strict=True), start=1):
-        late = elapsed - number * interval > OFF * interval
+    for place, (count, elapsed) in enumerate(zip(*_cumulative(result), strict=True), start=1):
+        late = elapsed - place * interval > OFF * interval
         yield f"{count:,}" + (f" at {elapsed:.0f} s" if late else "")
 
 
 def _losses(result: CellResult) -> str:
     first, last = result.losses
-    return "-" if first is None or last is None else f"{first:.4g} to {last:.4g}"
+    return "-" if first is None or last is None else f"{number(first)} to {number(last)}"
 
 
 def _caption(run: Run, results: list[CellResult]) -> Iterator[str]:

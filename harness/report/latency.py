@@ -4,10 +4,11 @@ from collections.abc import Iterator
 
 from harness.core.models import MODELS
 from harness.report.head_to_head import baseline, compare, differences
-from harness.report.sheets import Sheet
+from harness.report.sheets import Sheet, number, plus_minus, without_empty_last
 from harness.report.tables import Notes, column_title, device_line, row_title, separately
 from harness.results import CellResult, Run
 from harness.scoring.latency import Latency, latency_statistics, needed, saturation
+from harness.statuses import Status
 
 MIB = 2**20
 SATURATED = 0.05  # a batch whose throughput is that close to the best is large enough
@@ -47,23 +48,23 @@ def _sheet(run: Run, results: list[CellResult]) -> Sheet:
         else:
             ratio = [_ratio(run, result, results)] if compared else []
             rows.append((*names, *_numbers(found), *_memory(result, first.device), *ratio, notes.of(result)))
+    shown = without_empty_last(header, rows)
     track = "" if first.track == "as-shipped" else f", {first.track}"
     title = column_title(first.model, 0, first.size).replace(", batch 0", "")
     return Sheet(
         title=f"Latency, {title}, {'inference' if first.mode == 'infer' else 'training'}, {first.precision}, {first.device}{track}",
-        header=tuple(header),
-        rows=tuple(rows),
+        header=shown[0],
+        rows=shown[1],
         left=3 if threads else 2,
         lines=(*_caption(run, results), *_saturations(run, results, unit), *notes.lines()),
     )
 
 
 def _numbers(found: Latency) -> list[str]:
-    ms = [f"{1000 * value:.4g}" for value in (found.p50, found.p90, found.p99)]
-    bound = "n too small" if found.p99_bound is None else f"{1000 * found.p99_bound:.4g}"
-    spread = "" if found.std is None else f" ± {1000 * found.std:.2g}"
-    throughputs = [f"{value:,.4g}" if value < 1000 else f"{value:,.0f}" for value in (found.throughput, found.throughput_by_median)]
-    return [str(found.requests), *throughputs, f"{1000 * found.mean:.4g}{spread}", *ms[:2], f"{ms[2]} ({bound})"]
+    ms = [number(1000 * value) for value in (found.p50, found.p90, found.p99)]
+    bound = "n too small" if found.p99_bound is None else number(1000 * found.p99_bound)
+    spread = plus_minus(1000 * found.mean, None if found.std is None else 1000 * found.std)
+    return [str(found.requests), number(found.throughput), number(found.throughput_by_median), spread, *ms[:2], f"{ms[2]} ({bound})"]
 
 
 def memory_columns(device: str) -> list[str]:
@@ -113,11 +114,15 @@ def _saturations(run: Run, results: list[CellResult], unit: str) -> Iterator[str
         results, lambda cell: (cell.adapter, cell.variant, cell.copy_number, cell.threads)
     ):
         speeds = {result.cell.batch: found.throughput for result in mine if (found := statistics(result)) is not None}
+        shaky = [str(result.cell.batch) for result in mine if result.status is Status.UNSTABLE]
         if len(speeds) < 2:
             continue
         point = saturation(speeds, SATURATED)
         who = row_title(run, adapter, variant, copy) + (f" on {threads} threads" if threads else "")
-        if point.reached:
-            yield f"{who}: throughput saturates at batch {point.batch} ({point.throughput:,.4g} of at best {point.best:,.4g} {unit}/s)."
+        if shaky:
+            yield f"{who}: no saturation point is told, since the numbers of batch {', '.join(shaky)} are unstable."
+        elif point.reached:
+            share = f"{number(point.throughput)} of at best {number(point.best)} {unit}/s"
+            yield f"{who}: throughput saturates at batch {point.batch} ({share})."
         else:
             yield f"{who}: not saturated; the largest batch, {point.batch}, is the first within {SATURATED:.0%} of the best."

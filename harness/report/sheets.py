@@ -11,6 +11,12 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 
+def without_empty_last(header: Sequence[str], rows: Sequence[Sequence[str]]) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
+    """Leave out the last column, which is that of notes, where nothing stands in it."""
+    end = None if any(row[-1] for row in rows) else -1
+    return tuple(header[:end]), tuple(tuple(row[:end]) for row in rows)
+
+
 class Sheet(NamedTuple):
     """A title, a heading with rows under it (or none), and lines under these."""
 
@@ -21,21 +27,40 @@ class Sheet(NamedTuple):
     left: int = 1  # how many columns are names and not numbers
 
 
-def render(sheets: Sequence[Sheet]) -> RenderableType:
-    """Return the sheets for a terminal."""
-    return Group(*(part for sheet in sheets for part in _drawn(sheet)))
+def render(sheets: Sequence[Sheet], width: int | None = None) -> RenderableType:
+    """Return the sheets for a terminal, tables wider than ``width`` in parts, each with the columns of names: no number is cut."""
+    return Group(*(part for sheet in sheets for part in _drawn(sheet, width)))
 
 
-def _drawn(sheet: Sheet) -> list[RenderableType]:
+def _drawn(sheet: Sheet, width: int | None) -> list[RenderableType]:
     parts: list[RenderableType] = [Text(sheet.title, style="bold")]
-    if sheet.header:
+    for places in _parts(sheet, width) if sheet.header else ():
         table = rich.table.Table()
-        for number, title in enumerate(sheet.header):
-            table.add_column(Text(title), justify="left" if number < sheet.left else "right")
+        for place in places:
+            table.add_column(Text(sheet.header[place]), justify="left" if place < sheet.left else "right", overflow="fold")
         for row in sheet.rows:
-            table.add_row(*map(Text, row))
+            table.add_row(*(Text(row[place]) for place in places))
         parts.append(table)
     return [*parts, *map(Text, sheet.lines), Text("")]
+
+
+FRAME = 3  # characters around an entry: a line and two spaces
+
+
+def _parts(sheet: Sheet, width: int | None) -> list[list[int]]:
+    """Which columns go into which part."""
+    if width is None:
+        return [list(range(len(sheet.header)))]
+    rows = (sheet.header, *sheet.rows)
+    widths = [FRAME + max(len(row[place]) for row in rows) for place in range(len(sheet.header))]
+    names = list(range(sheet.left))
+    parts = [list(names)]
+    for place in range(sheet.left, len(sheet.header)):
+        taken = 1 + sum(widths[other] for other in parts[-1])
+        if taken + widths[place] > width and len(parts[-1]) > len(names):
+            parts.append(list(names))
+        parts[-1].append(place)
+    return parts
 
 
 def markdown(sheets: Sequence[Sheet]) -> str:

@@ -18,9 +18,9 @@ def _cell(entry: Entry) -> Text:
 def render(table: Table) -> RenderableType:
     """Return one table with its caption and notes."""
     drawn = rich.table.Table()
-    drawn.add_column("framework")
+    drawn.add_column("framework", no_wrap=True)
     for column in table.columns:
-        drawn.add_column(column, justify="right")
+        drawn.add_column(column, justify="right", overflow="fold")
     for row in table.rows:
         drawn.add_row(Text(row.title), *map(_cell, row.entries))
     below = [

@@ -9,10 +9,10 @@ from harness.results import Run
 SHEETS = {"latency": latency.sheets, "iterations": iterations.sheets}
 
 
-def rendered(run: Run) -> list[RenderableType]:
-    """Return the tables for a terminal."""
+def rendered(run: Run, width: int) -> list[RenderableType]:
+    """Return the tables for a terminal of ``width`` characters."""
     if run.suite.protocol in SHEETS:
-        return [sheets.render(SHEETS[run.suite.protocol](run))]
+        return [sheets.render(SHEETS[run.suite.protocol](run), width)]
     return [terminal.render(table) for table in all_tables(run)]
 
 
