@@ -57,7 +57,7 @@ def _choice_options(command: Callable[..., Any]) -> Callable[..., Any]:
         ("adapter", "Measure this framework."),
         ("model", "Measure this model."),
         ("mode", "train or infer."),
-        ("device", "cpu, cuda or cuda:N."),
+        ("device", "cpu, cuda, cuda:N or a GPU's UUID."),
         ("precision", "For example fp32."),
         ("track", "as-shipped, or matched: no folding, no fusing, alike for all."),
         ("variant", "ADAPTER=VARIANT, for example pytorch=compile."),
@@ -140,7 +140,7 @@ class Plan:
         self.cells: list[Planned] = matrix.plan(
             self.suite,
             self.adapters,
-            matrix.device_missing(len(hostinfo.gpus())),
+            matrix.device_missing(hostinfo.gpus()),
             no_engine,
             try_gaps,
             len(hostinfo.granted_cpus()),
@@ -168,7 +168,7 @@ def run(context: click.Context, /, dry_run: bool, **choices: Any) -> None:
 @click.argument("rivals", nargs=-1, required=True, metavar="ADAPTER[=VARIANT]...")
 @click.option("--model", "models", multiple=True, required=True, help="Compare on this model. May be given several times.")
 @click.option("--mode", "modes", multiple=True, help="train or infer. [default: both]")
-@click.option("--device", "devices", multiple=True, help="cpu, cuda or cuda:N. [default: cpu]")
+@click.option("--device", "devices", multiple=True, help="cpu, cuda, cuda:N or a GPU's UUID. [default: cpu]")
 @click.option("--track", "tracks", multiple=True, help="as-shipped or matched. [default: as-shipped]")
 @click.option("--batch", "batches", multiple=True, type=click.IntRange(min=1), help="Samples a step.")
 @click.option("--aa", is_flag=True, help="Measure the first one twice: what differs from itself shows the noise.")

@@ -2,13 +2,12 @@
 
 import json
 import os
-import re
 from pathlib import Path
 from typing import Annotated, Literal, TypeVar
 
 import pydantic
 
-from harness import paths, toml
+from harness import devices, paths, toml
 from harness.errors import UserError
 from harness.suggest import unknown
 
@@ -26,8 +25,8 @@ def _unlike(items: tuple[Item, ...]) -> tuple[Item, ...]:
 
 
 def _is_device(text: str) -> str:
-    if not re.fullmatch(r"cpu|cuda(:\d+)?", text):
-        raise ValueError("a device is cpu, cuda or cuda:N")
+    if not devices.is_device(text):
+        raise ValueError(f"a device is {devices.NAMES}")
     return text
 
 

@@ -7,6 +7,8 @@ import socket
 from pathlib import Path
 from typing import Any
 
+from harness import devices
+
 
 def granted_cpus() -> list[int]:
     """Logical CPUs that this process may use, by number."""
@@ -123,11 +125,14 @@ def gpus() -> list[dict[str, Any]]:
 
 
 def gpu_index(device: str) -> int:
-    """NVML's index of "cuda" or "cuda:N".
+    """NVML's index of "cuda", "cuda:N" or a UUID.
 
-    CUDA counts the devices that CUDA_VISIBLE_DEVICES lists, NVML counts all: a listed index or UUID is looked up.
+    CUDA counts the devices that CUDA_VISIBLE_DEVICES lists, NVML counts all: a listed index or UUID is looked up. A UUID that was
+    asked for needs no list.
     """
-    number = int(device.partition(":")[2] or 0)
+    if devices.is_uuid(device):
+        return int(next((gpu["index"] for gpu in gpus() if gpu["uuid"] == device), 0))
+    number = devices.number(device)
     visible = [item.strip() for item in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if item.strip()]
     if number >= len(visible):
         return number

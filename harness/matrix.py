@@ -7,6 +7,7 @@ from typing import Any
 
 import pydantic
 
+from harness import devices
 from harness.adapters import Adapter
 from harness.config import EnvironmentSpec, Suite
 from harness.core.errors import GeometryError
@@ -60,7 +61,7 @@ class Cell(pydantic.BaseModel):
 
     @property
     def device_kind(self) -> str:
-        return self.device.partition(":")[0]
+        return devices.kind(self.device)
 
 
 class Planned(pydantic.BaseModel):
@@ -247,16 +248,16 @@ def known_gap(cell: Cell, adapter: Adapter) -> str | None:
     return None
 
 
-def device_missing(gpu_count: int) -> Callable[[str], str | None]:
-    """Return the function that ``plan`` asks about devices, for a host with ``gpu_count`` NVIDIA GPUs."""
+def device_missing(gpus: list[dict[str, Any]]) -> Callable[[str], str | None]:
+    """Return the function that ``plan`` asks about devices, for a host with the NVIDIA GPUs that ``hostinfo.gpus`` found."""
 
     def reason(device: str) -> str | None:
         if device == "cpu":
             return None
-        if gpu_count == 0:
+        if not gpus:
             return "this host has no NVIDIA GPU (or no driver for it)"
-        index = int(device.partition(":")[2] or 0)
-        return None if index < gpu_count else f"this host has {gpu_count} NVIDIA GPU(s), so there is no {device}"
+        known = [gpu["uuid"] for gpu in gpus] if devices.is_uuid(device) else [f"cuda:{number}" for number in range(len(gpus))]
+        return None if device in ("cuda", *known) else f"this host has {len(gpus)} NVIDIA GPU(s), so there is no {device}"
 
     return reason
 

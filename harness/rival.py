@@ -5,7 +5,7 @@ import statistics
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from harness import checks, noise
+from harness import checks, devices, noise
 from harness.adapters import Adapter
 from harness.config import Measure
 from harness.core.jobs import Job
@@ -100,8 +100,14 @@ def job_of(cell: Cell, adapter: Adapter, cpus: list[int], seed: int, build: str 
     """Return the job document of ``cell``; ``build`` is "lowered", or "native" for the adapter's hand-written twin."""
     fields = cell.model_dump(exclude={"adapter", "copy_number", "threads"})
     manifest = adapter.manifest
-    fields.update(package=manifest.package, gates=manifest.gates, images=images)
+    fields.update(device=devices.inside(cell.device), package=manifest.package, gates=gates(manifest.gates, cell.precision), images=images)
     return Job(adapter=cell.adapter, cpus=tuple(cpus), seed=seed, build=build, **fields)
+
+
+def gates(provable: tuple[str, ...], precision: str) -> tuple[str, ...]:
+    """Return the precisions at which a cell's parity is proved first. TF32 is a switch of the whole process in some frameworks, so
+    one that has it on proves nothing in IEEE float32."""
+    return tuple(gate for gate in provable if (gate, precision) != ("fp32", "tf32")) or provable
 
 
 PROOFS = {"parity": "proving parity", "build": "building", "sync": "proving the sync"}

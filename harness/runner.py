@@ -6,7 +6,7 @@ Only one worker runs at a time; the others are stopped, since the thread pool of
 """
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import count, groupby
 from pathlib import Path
 from typing import Any
@@ -54,7 +54,10 @@ ROUNDS_APART = 1_000_000  # rounds of a cell that was measured alone have number
 
 
 class Runner:
-    """Measures planned cells and writes every event to the journal."""
+    """Measures planned cells and writes every event to the journal.
+
+    ``proofs`` are answers of parity that were had before, by ``Cell.proof``.
+    """
 
     def __init__(
         self,
@@ -64,6 +67,7 @@ class Runner:
         cpus: list[int],
         suite: Suite,
         tell: Tell,
+        proofs: Mapping[tuple[str, ...], dict[str, Any]] | None = None,
     ) -> None:
         self.journal = journal
         self.adapters = adapters
@@ -76,7 +80,7 @@ class Runner:
         self._alive: list[Rival] = []
         self._ended: set[str] = set()
         self._later: list[Cell] = []
-        self._parity: dict[tuple[str, ...], dict[str, Any]] = {}  # answers of proofs that several cells share
+        self._parity: dict[tuple[str, ...], dict[str, Any]] = dict(proofs or {})  # answers of proofs that several cells share
 
     def run(self, planned: list[Planned]) -> None:
         """Measure every cell; one cell's failure ends that cell alone. An interrupt ends the workers and goes on up."""
@@ -163,7 +167,7 @@ class Runner:
     def _prepare(self, cell: Cell, environment: Environment, process: int) -> None:
         """Start a worker, prove what is to be proved, warm up. A rival that fails is gone afterwards."""
         phases = tuple(PROOFS)[min(process, 1) :]
-        if process == 0 and self.suite.protocol == "latency":
+        if process == 0 and (self.suite.protocol == "latency" or cell.proof in self._parity):
             # Its memory is to be seen, so the proof has a worker of its own; and a sweep over batches needs but one proof.
             if cell.proof in self._parity:
                 self.journal.write("parity", cell=cell.key, process=process, **self._parity[cell.proof])

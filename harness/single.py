@@ -1,19 +1,23 @@
 """One rival outside a run, proved, warm and parked: what the scripts measure with."""
 
-from harness import config, hostinfo, staging
+from pathlib import Path
+from typing import Any
+
+from harness import checks, config, hostinfo, staging
 from harness.adapters import discover
-from harness.config import Measure
+from harness.config import Measure, Places
 from harness.envs import provision
 from harness.envs.base import EnvFailed, Environment
 from harness.matrix import Cell
-from harness.results import Journal
-from harness.rival import Rival, done, job_of, prove
-from harness.worker import Worker
+from harness.results import Check, Journal
+from harness.rival import LIMITS, Rival, done, job_of, prove
+from harness.statuses import Status
+from harness.worker import Worker, WorkerFailed
 
 
-def environment_of(adapter: str) -> Environment:
-    """Return the adapter's environment on this host's CPU; raise ``EnvFailed``."""
-    environment = provision.provide(discover()[adapter], "cpu", config.load().places)
+def environment_of(adapter: str, kind: str = "cpu", places: Places | None = None) -> Environment:
+    """Return the adapter's environment for a kind of device, where ``places`` or the configuration say; raise ``EnvFailed``."""
+    environment = provision.provide(discover()[adapter], kind, places or config.load().places)
     if isinstance(environment, EnvFailed):
         raise environment
     return environment
@@ -22,7 +26,7 @@ def environment_of(adapter: str) -> Environment:
 def start(cell: Cell, journal: Journal, measure: Measure, build: str = "lowered") -> Rival:
     """Return a rival that has proved and warmed up ``cell`` and waits, stopped."""
     adapter, cpus = discover()[cell.adapter], hostinfo.granted_cpus()
-    launch = environment_of(cell.adapter).launch(staging.stage(adapter)[0], cpus, "cpu")
+    launch = environment_of(cell.adapter, cell.device_kind).launch(staging.stage(adapter)[0], cpus, cell.device)
     log = journal.folder / f"{cell.key.replace('/', '_')}-{build}.log"
     rival = Rival(cell, Worker(launch, log), journal)
     try:
@@ -32,6 +36,21 @@ def start(cell: Cell, journal: Journal, measure: Measure, build: str = "lowered"
         rival.worker.end()
         raise
     return rival
+
+
+def proof(cell: Cell, environment: Environment, cpus: list[int], log: Path) -> dict[str, Any]:
+    """Return what a worker of its own answers when it has proved the parity of ``cell``; raise ``WorkerFailed``."""
+    adapter = discover()[cell.adapter]
+    worker = Worker(environment.launch(staging.stage(adapter)[0], cpus, cell.device), log)
+    try:
+        worker.ask(job_of(cell, adapter, cpus, 1).to_json(), LIMITS["start"])
+        answer = worker.ask({"do": "parity"}, LIMITS["parity"])
+        failure = checks.first_failure([Check.model_validate(check) for check in answer["checks"]])
+        if failure:
+            raise WorkerFailed(Status.PARITY_FAILED, failure)
+        return {field: value for field, value in answer.items() if field != "event"}
+    finally:
+        worker.end()
 
 
 def block(rival: Rival, steps: int) -> float:

@@ -54,7 +54,10 @@ def test_version(project):
         (["run", "--adapter", "nunpy"], "'nunpy' is no adapter. Did you mean 'numpy'?"),
         (["run", "--model", "resnet5o"], "'resnet5o' is no model. Did you mean 'resnet50'?"),
         (["run", "--mode", "trian"], "command line: modes[0] is 'trian': Input should be 'train' or 'infer'."),
-        (["run", "--device", "gpu"], "command line: devices[0] is 'gpu': a device is cpu, cuda or cuda:N."),
+        (
+            ["run", "--device", "gpu"],
+            "command line: devices[0] is 'gpu': a device is cpu, cuda, cuda:N or a GPU's UUID as `nvidia-smi -L` prints it.",
+        ),
         (["run", "--variant", "numpy=onest"], "'onest' is no variant of numpy. Did you mean 'honest'?"),
         (["run", "--python", "numpy"], "--python 'numpy': write ADAPTER=PATH"),
         (["run", "--python", "nunpy=/usr/bin/python3"], "'nunpy' is no adapter. Did you mean 'numpy'?"),

@@ -67,7 +67,11 @@ def test_a_file_here_comes_before_the_shipped_one(tmp_path):
         (("suites", "tiny", "modes"), ["trian"], "FILE: suites.tiny.modes[0] is 'trian': Input should be 'train' or 'infer'."),
         (("suites", "tiny", "modes"), [], "FILE: suites.tiny.modes is []: "),
         (("suites", "tiny", "models"), ["nin", "nin"], "FILE: suites.tiny.models is ['nin', 'nin']: every item may stand there once."),
-        (("suites", "tiny", "devices"), ["cpu", "gpu"], "FILE: suites.tiny.devices[1] is 'gpu': a device is cpu, cuda or cuda:N."),
+        (
+            ("suites", "tiny", "devices"),
+            ["cpu", "gpu"],
+            "FILE: suites.tiny.devices[1] is 'gpu': a device is cpu, cuda, cuda:N or a GPU's UUID as `nvidia-smi -L` prints it.",
+        ),
         (("suites", "tiny", "precisions"), ["fp23"], "FILE: suites.tiny.precisions[0] is 'fp23': Input should be 'fp32', 'tf32',"),
         (("suites", "tiny", "measure"), {"block": 9}, "FILE: suites.tiny.measure.block: 'block' is no field here. Did you mean 'blocks'?"),
         (

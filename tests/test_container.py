@@ -124,6 +124,13 @@ class TestRunFlags:
         words, without = launched(boxed, fake, device="cuda:1"), launched(boxed, fake)
         assert words[words.index(flags[0]) + 1] == flags[1] and flags[0] not in without
 
+    def test_a_gpu_by_uuid(self, boxed, fake, monkeypatch):
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
+        uuid = "GPU-2fd2c5c5-8a4b-1c3d-9e7f-0123456789ab"
+        words = launched(boxed, fake, device=uuid)
+        assert "nvidia.com/gpu=all" in words  # or --gpus all: which of them is seen says the variable
+        assert [word for word in words if "CUDA_VISIBLE_DEVICES" in word] == [f"--env=CUDA_VISIBLE_DEVICES={uuid}"]
+
     @pytest.mark.parametrize("name", ["podman", "docker"])
     def test_what_one_engine_alone_knows(self, boxed, tmp_path, name):
         fake = FakeEngine(tmp_path / "other", name)

@@ -14,7 +14,7 @@ CORE = sorted((ROOT / "harness" / "core").rglob("*.py"))
 HOST = sorted(set((ROOT / "harness").rglob("*.py")) - set(CORE))
 ADAPTERS = sorted((ROOT / "adapters").glob("*/harness_*/*.py"))
 FRAMEWORKS = {
-    "harness_chainer": {"chainer"},
+    "harness_chainer": {"chainer", "cupy"},
     "harness_cntk": {"cntk"},
     "harness_mxnet": {"mxnet"},
     "harness_paddlepaddle": {"paddle"},

@@ -23,15 +23,23 @@ def wanted(**changes):
     return Suite.model_validate(suite(**changes))
 
 
+UUIDS = [f"GPU-0000000{number}-8a4b-1c3d-9e7f-0123456789ab" for number in range(4)]
+
+
+def missing(gpus):
+    """The question about devices on a host with so many GPUs."""
+    return matrix.device_missing([{"index": number, "uuid": UUIDS[number]} for number in range(gpus)])
+
+
 def planned(suite, known, gpus=0):
-    return matrix.plan(suite, known, matrix.device_missing(gpus), matrix.engine_missing({}, None))
+    return matrix.plan(suite, known, missing(gpus), matrix.engine_missing({}, None))
 
 
 def reason(known, adapter="other", gpus=1, gaps=(), **changes):
     """Why one cell is N/A."""
     adapter = known[adapter].model_copy(update={"gaps": tuple(gaps)} if gaps else {})
     cell = Cell(**{**CELL, "adapter": adapter.name, "variant": "eager", **changes})
-    return matrix.why_not(cell, adapter) or matrix.device_missing(gpus)(cell.device) or matrix.known_gap(cell, adapter)
+    return matrix.why_not(cell, adapter) or missing(gpus)(cell.device) or matrix.known_gap(cell, adapter)
 
 
 def test_the_product_of_the_lists(known):
@@ -99,6 +107,11 @@ def test_an_unknown_model_in_batches(known):
         ({"device": "cuda"}, None),
         ({"device": "cuda:0"}, None),
         ({"device": "cuda:3"}, "this host has 1 NVIDIA GPU(s), so there is no cuda:3"),
+        ({"device": UUIDS[0]}, None),
+        ({"device": UUIDS[1]}, f"this host has 1 NVIDIA GPU(s), so there is no {UUIDS[1]}"),
+        ({"device": UUIDS[1], "gpus": 2}, None),
+        ({"device": UUIDS[0], "gpus": 0}, "this host has no NVIDIA GPU (or no driver for it)"),
+        ({"adapter": "numpy", "device": UUIDS[0]}, "NumPy has no cuda build in this adapter"),
     ],
 )
 def test_reasons(known, given, message):
@@ -115,6 +128,7 @@ def test_reasons(known, given, message):
         ({"variant": "compiled"}, {"variant": "compiled"}, {"variant": "eager"}),
         ({"device": "cuda"}, {"device": "cuda:0"}, {"device": "cpu"}),
         ({"device": "cuda:0"}, {"device": "cuda:0"}, {"device": "cuda"}),
+        ({"device": "cuda"}, {"device": UUIDS[0]}, {"device": "cpu"}),
         ({"precision": "fp32"}, {}, {"model": "nin", "size": 20}),
         ({"mode": "train", "variant": "compiled"}, {"mode": "train", "variant": "compiled"}, {"mode": "train"}),
         ({}, {}, {"model": "nin", "size": 20}),

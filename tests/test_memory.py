@@ -13,6 +13,7 @@ from harness import hostinfo, memory
 
 GIB = 2**30
 RESERVED = GIB // 2
+UUIDS = [f"GPU-{start}-8a4b-1c3d-9e7f-0123456789ab" for start in ("aa111111", "bb222222", "cc333333")]
 
 
 class FakeNvml:
@@ -76,11 +77,12 @@ def test_the_peak_is_held_against_what_was_in_use_before(monkeypatch, old):
 
 
 @pytest.mark.parametrize(
-    ("visible", "device", "index"), [("", "cuda:1", 1), ("2,0", "cuda", 2), ("2,0", "cuda:1", 0), ("GPU-bb", "cuda", 1)]
+    ("visible", "device", "index"),
+    [("", "cuda:1", 1), ("2,0", "cuda", 2), ("2,0", "cuda:1", 0), ("GPU-bb", "cuda", 1), ("2,0", UUIDS[1], 1)],
 )
 def test_the_device_is_the_one_that_cuda_means(monkeypatch, visible, device, index):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
-    gpus = [{"index": number, "uuid": uuid} for number, uuid in enumerate(("GPU-aa11", "GPU-bb22", "GPU-cc33"))]
+    gpus = [{"index": number, "uuid": uuid} for number, uuid in enumerate(UUIDS)]
     monkeypatch.setattr(hostinfo, "gpus", lambda: gpus)
     fake = FakeNvml(monkeypatch, [GIB, GIB, GIB])
     found = watched(fake, device, 2 * GIB)

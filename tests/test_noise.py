@@ -10,6 +10,7 @@ import pytest
 
 from harness import hostinfo, noise
 
+GPUS = [f"GPU-{start}-8a4b-1c3d-9e7f-0123456789ab" for start in ("aa111111", "bb222222")]
 QUIET = {"cpus": [0, 1], "load_average": 0.1, "governor": "performance", "cpu_quota": None}
 
 
@@ -109,11 +110,14 @@ def test_what_nvml_cannot_tell_is_left_out(monkeypatch):
 
 @pytest.mark.parametrize(
     ("visible", "device", "index"),
-    [("", "cuda", 0), ("", "cuda:1", 1), ("3,1", "cuda", 3), ("3,1", "cuda:1", 1), ("GPU-bb", "cuda", 1), ("GPU-none", "cuda", 0)],
+    [
+        *[("", "cuda", 0), ("", "cuda:1", 1), ("3,1", "cuda", 3), ("3,1", "cuda:1", 1), ("GPU-bb", "cuda", 1), ("GPU-none", "cuda", 0)],
+        *[("", GPUS[1], 1), ("0", GPUS[1], 1), (GPUS[0], GPUS[0], 0)],
+    ],
 )
 def test_cuda_counts_visible_devices_and_nvml_all(monkeypatch, visible, device, index):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
-    monkeypatch.setattr(hostinfo, "gpus", lambda: [{"index": 0, "uuid": "GPU-aa11"}, {"index": 1, "uuid": "GPU-bb22"}])
+    monkeypatch.setattr(hostinfo, "gpus", lambda: [{"index": index, "uuid": uuid} for index, uuid in enumerate(GPUS)])
     assert hostinfo.gpu_index(device) == index
     fake = FakeNvml().install(monkeypatch)
     with noise.watch(device):

@@ -284,6 +284,6 @@ def test_a_worker_inherits_only_what_is_listed(monkeypatch):
     monkeypatch.setenv("PYTHONPATH", "/elsewhere")
     monkeypatch.setenv("OMP_NUM_THREADS", "64")
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
-    variables = worker_variables(2)
+    variables = worker_variables(2, "cuda")
     assert not {"SECRET_TOKEN", "TF_CPP_MIN_LOG_LEVEL", "PYTHONPATH"} & set(variables)
     assert variables["OMP_NUM_THREADS"] == variables["MKL_NUM_THREADS"] == "2" and variables["CUDA_VISIBLE_DEVICES"] == "1"

@@ -44,11 +44,23 @@ def _pin(document: Any) -> None:
         os.sched_setaffinity(0, cpus)
 
 
+def _forbid_tf32(document: Any) -> None:
+    """Keep NVIDIA's libraries from TF32 whatever a framework asks of them, unless that is the precision to measure.
+
+    They read the variable when they are loaded. What else a framework has for a switch is the adapter's affair.
+    """
+    if isinstance(document, dict) and document.get("precision") == "tf32":
+        os.environ.pop("NVIDIA_TF32_OVERRIDE", None)
+    else:
+        os.environ["NVIDIA_TF32_OVERRIDE"] = "0"
+
+
 class Worker:
-    """Answers one host. Heavy imports wait for the constructor, so that the CPU mask is set before them."""
+    """Answers one host. Heavy imports wait for the constructor, so that CPU mask and variables are set before them."""
 
     def __init__(self, document: Any) -> None:
         _pin(document)
+        _forbid_tf32(document)
         from harness.core import jobs, plugin
 
         self.job = jobs.parse(document)

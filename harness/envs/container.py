@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from harness import hostinfo
+from harness import devices, hostinfo
 from harness.adapters import Adapter
 from harness.config import Containers, EnvironmentSpec
 from harness.envs import engine as engines
@@ -31,8 +31,8 @@ PASSED = ("CUDA_DEVICE_ORDER", "CUDA_VISIBLE_DEVICES", "OPENBLAS_CORETYPE", "OPE
 # Starts the engine's client such that the kernel kills it with this process. 1 is PR_SET_PDEATHSIG, see prctl(2).
 TIED = "import ctypes, os, signal, sys; ctypes.CDLL(None).prctl(1, signal.SIGKILL); os.execv(sys.argv[1], sys.argv[1:])"
 
-# From the engines' documentation; not tried on a host that has both an engine and a GPU. All GPUs, since a cell counts them
-# as the host does; CUDA_VISIBLE_DEVICES comes along.
+# From the engines' documentation; not tried on a host that has both an engine and a GPU. All GPUs, since a cell counts or names
+# them as the host does; CUDA_VISIBLE_DEVICES comes along.
 GPUS = {"podman": ("--device", "nvidia.com/gpu=all"), "docker": ("--gpus", "all")}
 
 
@@ -44,9 +44,10 @@ class ContainerEnvironment(Environment):
 
     def launch(self, staged: Path, cpus: list[int], device: str) -> Launch:
         keeper = Container(self.engine, new_name())
-        inside = {name: os.environ[name] for name in PASSED if name in os.environ} | thread_variables(len(cpus))
+        inside = {name: os.environ[name] for name in PASSED if name in os.environ}
+        inside |= devices.variables(device) | thread_variables(len(cpus))
         options = ["--volume", f"{staged}:/staged:ro", *(f"--env={name}={value}" for name, value in inside.items())]
-        if device.startswith("cuda"):
+        if devices.kind(device) == "cuda":
             options += GPUS[self.engine.name]
         run = run_command(self.engine, keeper.name, cpus, options, self.image, [str(self.python), *ISOLATED, "/staged"])
         # The client needs the user's own variables to find engine and storage. None of them reaches the worker.

@@ -6,6 +6,7 @@ import signal
 import subprocess
 from pathlib import Path
 
+from harness import devices
 from harness.envs.base import ISOLATED, Death, Environment, Launch, thread_variables
 from harness.statuses import Status
 
@@ -61,9 +62,10 @@ class ProcessEnvironment(Environment):
     """A Python on this host."""
 
     def launch(self, staged: Path, cpus: list[int], device: str) -> Launch:
-        return Launch([str(self.python), *ISOLATED, str(staged)], worker_variables(len(cpus)), ProcessGroup())
+        return Launch([str(self.python), *ISOLATED, str(staged)], worker_variables(len(cpus), device), ProcessGroup())
 
 
-def worker_variables(threads: int) -> dict[str, str]:
-    """The environment variables of a worker that is granted ``threads`` CPU threads."""
-    return {**{name: os.environ[name] for name in INHERITED if name in os.environ}, **thread_variables(threads)}
+def worker_variables(threads: int, device: str) -> dict[str, str]:
+    """The environment variables of a worker that is granted ``threads`` CPU threads and ``device``."""
+    inherited = {name: os.environ[name] for name in INHERITED if name in os.environ}
+    return {**inherited, **devices.variables(device), **thread_variables(threads)}

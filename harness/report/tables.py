@@ -6,6 +6,7 @@ from typing import NamedTuple, TypeVar
 
 import pydantic
 
+from harness import devices
 from harness.core.models import MODELS
 from harness.matrix import Cell
 from harness.ratios import Verdict, paired, ratio, verdict
@@ -248,6 +249,6 @@ def _span(counts: list[int]) -> str:
 def _device_name(run: Run, device: str) -> str:
     if device == "cpu":
         return str(run.host["cpu"])
-    index = int(device.partition(":")[2] or 0)
-    named = [gpu["name"] for gpu in run.host["gpus"] if gpu["index"] == index]
+    field, value = ("uuid", device) if devices.is_uuid(device) else ("index", devices.number(device))
+    named = [gpu["name"] for gpu in run.host["gpus"] if gpu[field] == value]
     return str(named[0]) if named else device

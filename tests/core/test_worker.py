@@ -115,6 +115,16 @@ def ask(action, **fields):
     return dict(fields, do=action)
 
 
+@pytest.mark.parametrize(("precision", "set_to"), [("fp32", "0"), ("bf16", "0"), ("tf32", None)])
+def test_tf32_is_forbidden_before_anything_is_imported(package, job, monkeypatch, precision, set_to):
+    monkeypatch.setenv("NVIDIA_TF32_OVERRIDE", "1")  # the worker's own process is this one
+    name = "arithmetic_" + precision
+    code = "\nimport os\nSEEN = os.environ.get('NVIDIA_TF32_OVERRIDE')\n"
+    assert serve(job._replace(package=package(name, code), precision=precision))[0] == 0
+    seen = sys.modules[name + ".adapter"].SEEN
+    assert seen == set_to
+
+
 @pytest.mark.parametrize("mode", ["train", "infer"])
 def test_a_whole_conversation(package, job, mode):
     job = job._replace(package=package("whole_" + mode), mode=mode)

@@ -1,19 +1,20 @@
 """The hooks for Chainer. The graph becomes a ChainList of links and the order in which they and the functions are called."""
 
 import ctypes
+import os
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
 import chainer
 import numpy as np
-from chainer.backends import intel64
+from chainer.backends import cuda, intel64
 
 from harness.core import BuildRequest, Graph, Unsupported, hookimpl
 from harness_chainer import lower, optimizer, sequence
 
 Arrays = Dict[str, np.ndarray]
 Tensors = Dict[str, Tuple[Any, str]]  # link and attribute by neutral name: moving a model replaces the arrays
-DTYPES = {"fp64": np.float64, "fp32": np.float32}
-DEVICES = {"numpy": "@numpy", "ideep": "@intel64"}  # Chainer's names, by variant
+DTYPES = {"fp64": np.float64, "fp32": np.float32, "tf32": np.float32}
+DEVICES = {"numpy": "@numpy", "ideep": "@intel64"}  # Chainer's names of the CPU, by variant
 
 # Names of a link's tensors by the role of the neutral parameter, where they differ.
 TENSORS = {"weight": "W", "bias": "b", "mean": "avg_mean", "var": "avg_var", "table": "W"}
@@ -43,6 +44,7 @@ class Session:
         self.model = model
         self.tensors = tensors
         self.outputs = outputs
+        self.device = request.device
         self.dtype = DTYPES[request.precision]
         self.optimizer: Any = None
         self.bounds: Optional[Tuple[float, float]] = None
@@ -121,14 +123,58 @@ def lower_graph(graph: Graph, weights: Arrays) -> Tuple[Lowered, Tensors]:
 def check(request: BuildRequest) -> None:
     """Refuse what Chainer, or this installation of it, cannot do."""
     if request.precision not in DTYPES:
-        raise Unsupported("precision", "the Chainer adapter runs fp64 and fp32, not %s" % request.precision)
-    if request.device != "cpu":
-        raise Unsupported("device", "the Chainer adapter runs on cpu, not %s" % request.device)
+        raise Unsupported("precision", "the Chainer adapter runs %s, not %s" % (", ".join(DTYPES), request.precision))
     if request.variant not in DEVICES:
         raise Unsupported("variant", "Chainer has numpy and ideep, not '%s'" % request.variant)
     if request.variant == "ideep" and not intel64.is_ideep_available():
         raise Unsupported("ideep", "ideep4py cannot be imported; it was built for Python 3.6 and 3.7 only")
     check_threads(request.threads)
+    if request.device != "cpu":
+        use_gpu(request)
+
+
+def gpu_number(device: str) -> int:
+    """Return which GPU "cuda" and "cuda:N" mean."""
+    return int(device.partition(":")[2] or 0)
+
+
+def gpu_count() -> int:
+    """Return how many GPUs CuPy sees: none where it, its libraries or a driver for them is missing."""
+    try:
+        return int(cuda.cupy.cuda.runtime.getDeviceCount()) if cuda.available else 0
+    except RuntimeError:
+        return 0
+
+
+def use_gpu(request: BuildRequest) -> None:
+    """Make the GPU the one that arrays are made on, with the arithmetic asked for; refuse what is not there."""
+    if request.variant != "numpy":
+        raise Unsupported("variant", "on GPUs Chainer has the arrays of CuPy, not '%s'" % request.variant)
+    if gpu_number(request.device) >= gpu_count():
+        raise Unsupported("device", "CuPy sees no %s" % request.device)
+    if request.precision in ("fp32", "tf32") and (request.precision == "tf32") != libraries_may_round():
+        raise Unsupported("precision", "cuDNN was loaded for the other one of fp32 and tf32; NVIDIA_TF32_OVERRIDE must be set before")
+    cuda.cupy.cuda.Device(gpu_number(request.device)).use()
+    linalg = products()
+    rounding = linalg.COMPUTE_TYPE_TF32 if request.precision == "tf32" else linalg.COMPUTE_TYPE_DEFAULT
+    linalg.set_compute_type(np.dtype(np.float32), rounding)
+
+
+def libraries_may_round() -> bool:
+    """Whether cuDNN, which reads the variable when it is loaded, may round float32 products to TF32. It has no switch in Chainer."""
+    return os.environ.get("NVIDIA_TF32_OVERRIDE") != "0"
+
+
+def products() -> Any:
+    """Return what has CuPy's switch for products of matrices."""
+    from cupy._core import _routines_linalg
+
+    return _routines_linalg
+
+
+def tf32_in_effect() -> bool:
+    linalg = products()
+    return bool(libraries_may_round() and linalg.get_compute_type(np.dtype(np.float32)) == linalg.COMPUTE_TYPE_TF32)
 
 
 def prepare(model: chainer.Link, tensors: Tensors, graph: Graph, request: BuildRequest) -> Session:
@@ -137,7 +183,7 @@ def prepare(model: chainer.Link, tensors: Tensors, graph: Graph, request: BuildR
     if request.variant == "ideep" and request.mode == "train" and request.threads > 1 and normalises:
         raise Unsupported("ideep", "on several threads, iDeep's batch normalisation gives wrong gradients for some shapes")
     chainer.global_config.use_ideep = "auto" if request.variant == "ideep" else "never"
-    model.to_device(DEVICES[request.variant])
+    model.to_device(DEVICES[request.variant] if request.device == "cpu" else "@cupy:%d" % gpu_number(request.device))
     session = Session(model, tensors, graph.outputs, request)
     if request.mode == "train":
         freeze(tensors, graph)
@@ -193,7 +239,9 @@ def infer_step(session: Session, batch: List[Any]) -> None:
 
 @hookimpl
 def sync_device(session: Session) -> None:
-    """Nothing to wait for: every call returns when its arrays are there."""
+    """On a CPU there is nothing to wait for: every call returns when its arrays are there."""
+    if session.device != "cpu":
+        session.model.device.device.synchronize()
 
 
 @hookimpl
@@ -222,26 +270,42 @@ def _neutral(link: chainer.Link, array: np.ndarray) -> np.ndarray:
 
 @hookimpl
 def describe(session: Session) -> Dict[str, Any]:
-    precisions = {np.dtype(dtype): name for name, dtype in DTYPES.items()}
+    precisions = {np.dtype(dtype): name for name, dtype in DTYPES.items() if name != "tf32"}
     dtype = next(session.model.params()).dtype
+    on_cpu = session.model.device.name in DEVICES.values()
+    tf32 = not on_cpu and tf32_in_effect()
+    precision = precisions[dtype]
     ideep = session.model.device.name == DEVICES["ideep"] and chainer.global_config.use_ideep == "auto"
     ledger = {
         "framework": "Chainer",
         "version": chainer.__version__,
-        "device": "cpu" if session.model.device.name in DEVICES.values() else session.model.device.name,
-        "precision": precisions[dtype],
+        "device": "cpu" if on_cpu else neutral_device(session),
+        "precision": "tf32" if precision == "fp32" and tf32 else precision,
         "batch": session.batch,
         "threads": max(threads_in_effect()),
         "layout": "channels first",
-        "execution": "define-by-run, %s" % ("iDeep" if ideep else "numpy"),
+        "execution": "define-by-run, %s" % ("iDeep" if ideep else "numpy" if on_cpu else "CuPy"),
         "numpy": np.__version__,
         "library": "iDeep" if ideep and dtype == np.float32 else Blas().name(),  # iDeep has no float64
-        "async_steps": False,
+        "async_steps": not on_cpu,
         "running_var": "unbiased",
     }
+    if not on_cpu:
+        ledger.update(tf32=tf32, cupy=cuda.cupy.__version__, library=gpu_library())
     if any(isinstance(link, chainer.links.EmbedID) for link in session.model.links()):
         ledger["embedding_gradient"] = "dense"  # which is all that F.embed_id has
     return ledger
+
+
+def neutral_device(session: Session) -> str:
+    """Return where the model is, with a number where one was asked for."""
+    number = session.model.device.device.id
+    return "cuda:%d" % number if ":" in session.device or number else "cuda"
+
+
+def gpu_library() -> str:
+    """Return a name such as "cuDNN 8907". Without cuDNN Chainer convolves with products of matrices."""
+    return "cuDNN %d" % cuda.cupy.cuda.cudnn.getVersion() if cuda.cudnn_enabled else "cuBLAS"
 
 
 @hookimpl

@@ -38,9 +38,10 @@ class Recurrent(chainer.Link):
     def scan(self, x: Any, steps: int, suffix: str = "") -> Any:
         """Run one direction; rows of ``x`` and of the result are steps, and within them samples."""
         weight_ih, weight_hh, bias_ih, bias_hh = [getattr(self, role + suffix) for role in ROLES]
+        xp = chainer.backend.get_array_module(x)
         # Added one by one: the gradient of a sum would be one array for both biases, and clipping scales in place, so twice.
         projected = F.linear(x, weight_ih, bias_ih) + bias_hh
-        c: Any = np.zeros((len(x) // steps, weight_hh.shape[1]), x.dtype)
+        c: Any = xp.zeros((len(x) // steps, weight_hh.shape[1]), x.dtype)
         h: Optional[Any] = None
         outputs = []
         for gates in F.split_axis(projected, steps, axis=0):
@@ -59,12 +60,13 @@ class Lstm(Recurrent):
 class Bilstm(Recurrent):
     def forward(self, x: Any, length: np.ndarray) -> Any:
         batch, steps = x.shape[:2]
-        step = np.arange(steps)[:, None]
+        xp = chainer.backend.get_array_module(length)
+        step = xp.arange(steps)[:, None]
         there = step < length
         rows = F.reshape(x, (batch * steps, -1))
         directions = []
-        for suffix, source in (("", step), ("_reverse", np.where(there, length - 1 - step, step))):
-            order = (np.arange(batch) * steps + source).ravel()
+        for suffix, source in (("", step), ("_reverse", xp.where(there, length - 1 - step, step))):
+            order = (xp.arange(batch) * steps + source).ravel()
             y = self.scan(F.permutate(rows, order), steps, suffix)
             directions.append(F.permutate(y, order, inv=True))
         y = F.reshape(F.concat(directions, axis=1), (batch, steps, -1))
@@ -87,7 +89,8 @@ class Attention(chainer.Link):
         norm = F.sqrt(F.sum(F.square(self.vector), keepdims=True))  # of one axis: with iDeep's arrays, a number ends the process
         direction = self.vector * (self.scale / norm)
         scores = F.linear(squashed, F.expand_dims(direction, 0), n_batch_axes=3)
-        shut = np.where(np.arange(memory.shape[1]) < length[:, None, None], 0, -np.inf).astype(scores.dtype)
+        xp = chainer.backend.get_array_module(length)
+        shut = xp.where(xp.arange(memory.shape[1]) < length[:, None, None], 0, -np.inf).astype(scores.dtype)
         shares = F.softmax(F.reshape(scores, scores.shape[:3]) + shut, axis=2)
         return F.matmul(shares, memory)
 
@@ -97,5 +100,5 @@ def cross_entropy(logits: Any, labels: np.ndarray, length: np.ndarray, smoothing
     batch, steps, words = logits.shape
     log_p = F.log_softmax(F.reshape(logits, (batch * steps, words)))
     cost = (smoothing - 1) * F.select_item(log_p, labels.ravel()) - smoothing / words * F.sum(log_p, axis=1)
-    share = (np.arange(steps) < length[:, None]).astype(logits.dtype) / batch
+    share = (chainer.backend.get_array_module(length).arange(steps) < length[:, None]).astype(logits.dtype) / batch
     return F.sum(cost * share.ravel())

@@ -46,6 +46,11 @@ def combined(functions: List[Any]) -> Any:
     return C.combine(functions) if len(functions) > 1 else functions[0]
 
 
+def descriptor(device: str) -> Any:
+    """Return CNTK's own of "cpu", "cuda" or "cuda:N"."""
+    return C.cpu() if device == "cpu" else C.gpu(int(device.partition(":")[2] or 0))
+
+
 class Session:
     """A model, its trainer where it trains, and the values that the last step left."""
 
@@ -53,7 +58,8 @@ class Session:
         self.model = model
         self.variant = request.variant
         self.dtype = DTYPES[request.precision]
-        self.device = C.cpu()
+        self.asked = request.device
+        self.device = descriptor(request.device)
         self.function = combined(list(model.outputs.values()))
         self.trainer: Any = None
         self.bounds: Optional[Tuple[float, float]] = None
@@ -89,6 +95,10 @@ def device_of(tensor: Tensor) -> str:
     return "cpu" if device.type() == C.device.DeviceKind.CPU else "cuda:%d" % device.id()
 
 
+def gpu_library() -> str:
+    return "cuDNN %d" % _library("libcudnn.so.7").cudnnGetVersion()
+
+
 def set_threads(threads: int) -> None:
     C.cntk_py.set_max_num_cputhreads(threads)
     found = threads_in_effect()
@@ -111,12 +121,24 @@ def configure(request: BuildRequest) -> None:
     """Refuse what CNTK, or this build of it, cannot do, and set what holds for the process."""
     if request.precision not in DTYPES:
         raise Unsupported("precision", "the CNTK adapter runs fp64 and fp32, not %s" % request.precision)
-    if request.device != "cpu":
-        raise Unsupported("device", "the CNTK adapter runs on cpu, not %s" % request.device)
     if request.variant not in EXECUTIONS:
         raise Unsupported("variant", "CNTK has graph and avx2, not '%s'" % request.variant)
     choose_kernels(request.variant)
     set_threads(request.threads)
+    if request.device != "cpu":
+        use_gpu(request)
+
+
+def use_gpu(request: BuildRequest) -> None:
+    """Let parameters be made on the GPU, or refuse."""
+    if request.variant != "graph":
+        raise Unsupported("variant", "'%s' chooses kernels of the CPU" % request.variant)
+    try:
+        device = descriptor(request.device)
+    except ValueError:
+        raise Unsupported("device", "CNTK sees no %s" % request.device)
+    if not C.device.try_set_default_device(device):
+        raise Unsupported("device", "CNTK has run on another device in this process")
 
 
 def lower_graph(graph: Graph, weights: Arrays, request: BuildRequest) -> Model:
@@ -147,7 +169,7 @@ def prepare(model: Model, request: BuildRequest) -> Session:
     """Give ``model`` a trainer where it trains. Serves lowered and native models."""
     session = Session(model, request)
     if request.mode == "train":
-        learner = optimizer.make(request.optimizer, list(model.loss.parameters), request.batch)
+        learner = optimizer.make(request.optimizer, list(model.loss.parameters), request.batch, session.device)
         session.bounds = request.optimizer.bounds
         session.trainer = C.Trainer(session.function, (model.loss,), [learner])
     return session
@@ -188,7 +210,11 @@ def infer_step(session: Session, batch: Dict[Any, Any]) -> None:
 
 @hookimpl
 def sync_device(session: Session) -> None:
-    """Nothing to wait for: every call returns when its values are there."""
+    """On a CPU there is nothing to wait for: every call returns when its values are there. For a GPU CNTK has no call that waits."""
+    if session.asked != "cpu":
+        runtime = _library("libcudart.so.10.0")
+        if runtime.cudaSetDevice(session.device.id()) or runtime.cudaDeviceSynchronize():
+            raise RuntimeError("CUDA reports error %d" % runtime.cudaGetLastError())
 
 
 @hookimpl
@@ -206,19 +232,23 @@ def read_weights(session: Session) -> Arrays:
 @hookimpl
 def describe(session: Session) -> Dict[str, Any]:
     precisions = {np.dtype(dtype): name for name, dtype in DTYPES.items()}
+    device = device_of(next(iter(session.model.tensors.values())))
+    on_cpu = device == "cpu"
     ledger = {
         "framework": "CNTK",
         "version": C.__version__,
-        "device": device_of(next(iter(session.model.tensors.values()))),
+        "device": "cuda" if (session.asked, device) == ("cuda", "cuda:0") else device,
         "precision": precisions[np.dtype(session.wanted[0].dtype)],
         "batch": session.batch,
         "threads": max(threads_in_effect()),
         "layout": "channels first",
         "execution": EXECUTIONS[session.variant],
-        "library": "%s, %s" % (mkl_version(), mkl_kernels()),
-        "async_steps": False,
+        "library": "%s, %s" % (mkl_version(), mkl_kernels()) if on_cpu else gpu_library(),
+        "async_steps": not on_cpu,
         "running_var": "unbiased",
     }
+    if not on_cpu:
+        ledger["tf32"] = False  # CUDA 10 knows none
     if depth_first_search(session.function, lambda node: getattr(node, "op_name", "") == "Gather"):
         ledger["embedding_gradient"] = "dense"  # which is all that gather has
     return ledger

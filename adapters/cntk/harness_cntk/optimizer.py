@@ -19,10 +19,11 @@ class Clipped(C.learners.UserLearner):  # type: ignore[misc]  # cntk carries no 
     CNTK's own clipping is one parameter at a time.
     """
 
-    def __init__(self, learner: Any, limit: float) -> None:
+    def __init__(self, learner: Any, limit: float, device: Any) -> None:
         parameters = learner.parameters
         super().__init__(parameters, C.learning_parameter_schedule(1.0), as_numpy=False)  # the rate that acts is the other one's
         self.learner = learner
+        self.device = device
         self.gradients = {p: C.input_variable(p.shape, dtype=p.dtype, dynamic_axes=[]) for p in parameters}
         rows = [C.reshape(gradient, (1, -1)) for gradient in self.gradients.values()]
         square = sum(C.times_transpose(row, row) for row in rows)
@@ -34,7 +35,7 @@ class Clipped(C.learners.UserLearner):  # type: ignore[misc]  # cntk carries no 
 
     def update(self, gradient_values: Dict[Any, Any], training_sample_count: int, sweep_end: bool) -> bool:
         values = {self.gradients[p]: C.Value(view) for p, view in gradient_values.items()}
-        result = self.function.forward(values, list(self.scaled.values()), device=C.cpu(), as_numpy=False)[1]
+        result = self.function.forward(values, list(self.scaled.values()), device=self.device, as_numpy=False)[1]
         views = {p: result[output].data for p, output in self.scaled.items()}
         return super(C.learners.Learner, self.learner)._update(views, training_sample_count, sweep_end)
 
@@ -71,9 +72,9 @@ def _adam(parameters: Parameters, wanted: Optimizer, batch: int) -> Any:
 RULES = {"sgd": _sgd, "adam": _adam}
 
 
-def make(wanted: Optimizer, parameters: Parameters, batch: int) -> Any:
-    """Return a learner of ``parameters``."""
+def make(wanted: Optimizer, parameters: Parameters, batch: int, device: Any) -> Any:
+    """Return a learner of ``parameters``, which are on ``device``."""
     if wanted.name not in RULES:
         raise Unsupported("optimizer", "the CNTK adapter has sgd and adam, not %s" % wanted.name)
     learner = RULES[wanted.name](parameters, wanted, batch)
-    return Clipped(learner, wanted.clip_norm * batch) if wanted.clip_norm else learner
+    return Clipped(learner, wanted.clip_norm * batch, device) if wanted.clip_norm else learner

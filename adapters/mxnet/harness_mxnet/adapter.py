@@ -111,6 +111,21 @@ def unpack(params: Parameters, shapes: Dict[str, Tuple[int, ...]]) -> Iterator[T
             start += size
 
 
+def may_round_to_tf32() -> bool:
+    """Whether cuDNN and cuBLAS, which read the variable when they are loaded, may round float32 products to TF32. No other switch does."""
+    return bool(mx.util.getenv("NVIDIA_TF32_OVERRIDE") != "0")
+
+
+def check_arithmetic(request: BuildRequest) -> None:
+    """Refuse a GPU that MXNet does not see, and float32 with another rounding than the process was started with."""
+    if request.device == "cpu":
+        return
+    if context_of(request.device).device_id >= mx.context.num_gpus():
+        raise Unsupported("device", "MXNet sees no %s" % request.device)
+    if request.precision in ("fp32", "tf32") and (request.precision == "tf32") != may_round_to_tf32():
+        raise Unsupported("precision", "MXNet was loaded for the other one of fp32 and tf32; NVIDIA_TF32_OVERRIDE must be set before")
+
+
 def check_threads(threads: int) -> None:
     found = threads_in_effect()
     if found != {threads}:
@@ -162,7 +177,8 @@ def execution(block: Any) -> str:
 @hookimpl
 def build_model(graph: Graph, weights: Arrays, request: BuildRequest) -> Session:
     if request.precision not in DTYPES:
-        raise Unsupported("precision", "the MXNet adapter runs fp64 and fp32, not %s" % request.precision)
+        raise Unsupported("precision", "the MXNet adapter runs %s, not %s" % (", ".join(DTYPES), request.precision))
+    check_arithmetic(request)
     block, params = lower_graph(graph, weights, request)
     return prepare(block, params, graph, request)
 
@@ -221,18 +237,20 @@ def read_weights(session: Session) -> Arrays:
 @hookimpl
 def describe(session: Session) -> Dict[str, Any]:
     array = next(iter(session.params.values())).data()
-    precisions = {dtype: name for name, dtype in DTYPES.items()}
+    precisions = {dtype: name for name, dtype in DTYPES.items() if name != "tf32"}
+    precision = precisions[np.dtype(array.dtype).name]
+    tf32 = session.device != "cpu" and may_round_to_tf32()
     ledger = {
         "framework": "MXNet",
         "version": mx.__version__,
         "device": session.device if array.context == session.context else str(array.context),
-        "precision": precisions[np.dtype(array.dtype).name],
+        "precision": "tf32" if precision == "fp32" and tf32 else precision,
         "batch": session.batch,
         "threads": max(threads_in_effect()),
         "layout": "steps first" if session.steps_first else "channels first",
         "execution": execution(session.block),
         "fused_subgraphs": fused_subgraphs(session.block),
-        "tf32": mx.util.getenv("NVIDIA_TF32_OVERRIDE") != "0",
+        "tf32": tf32,
         "library": session.library,
         "async_steps": mx.util.getenv("MXNET_ENGINE_TYPE") != "NaiveEngine",
         "running_var": "biased",

@@ -7,7 +7,7 @@ from mxnet.gluon import HybridBlock, loss, nn
 
 from harness.core import BuildRequest, Graph, Unsupported
 from harness_mxnet import DTYPES
-from harness_mxnet.adapter import Session, load, prepare
+from harness_mxnet.adapter import Session, check_arithmetic, load, prepare
 
 # Gluon's names of a layer's tensors by the role of the neutral parameter.
 TENSORS = {"weight": "weight", "bias": "bias", "gamma": "gamma", "beta": "beta", "mean": "running_mean", "var": "running_var"}
@@ -83,6 +83,7 @@ def build_native(graph: Graph, weights: Dict[str, np.ndarray], request: BuildReq
     """Return a session of the twin with the neutral weights, whose names follow the same tree."""
     if graph.name != "resnet50":
         raise Unsupported(graph.name, "the native twin is ResNet-50")
+    check_arithmetic(request)
     model = ResNet50(norm_momentum(graph))
     model.cast(DTYPES[request.precision])
     tensors = model._collect_params_with_prefix()

@@ -13,7 +13,7 @@ from harness.core import BuildRequest, Graph, Node, Optimizer, Unsupported, hook
 from harness_paddlepaddle import lower
 
 Arrays = Dict[str, np.ndarray]
-DTYPES = {"fp64": "float64", "fp32": "float32"}
+DTYPES = {"fp64": "float64", "fp32": "float32", "tf32": "float32"}
 VARIANTS = ("dygraph", "to_static")
 
 # Names of a layer's tensors by the role of the neutral parameter.
@@ -115,8 +115,17 @@ class Session:
 
 def place_of(device: str) -> str:
     """Return Paddle's name of the device."""
-    kind, _, number = device.partition(":")
-    return "gpu:%s" % (number or 0) if kind == "cuda" else "cpu"
+    return "cpu" if device == "cpu" else "gpu:%d" % gpu_number(device)
+
+
+def gpu_number(device: str) -> int:
+    """Return which GPU "cuda" and "cuda:N" mean."""
+    return int(device.partition(":")[2] or 0)
+
+
+def can_reset_peak() -> bool:
+    """Whether Paddle's count of memory can begin anew: 2.6 cannot, and would tell the proofs' peak."""
+    return hasattr(paddle.device.cuda, "reset_max_memory_allocated")
 
 
 def threads_in_effect() -> Set[int]:
@@ -132,14 +141,18 @@ def threads_in_effect() -> Set[int]:
 def configure(request: BuildRequest) -> None:
     """Set what Paddle keeps for the whole process. Must come before any layer is made."""
     if request.precision not in DTYPES:
-        raise Unsupported("precision", "the PaddlePaddle adapter runs fp64 and fp32, not %s" % request.precision)
+        raise Unsupported("precision", "the PaddlePaddle adapter runs %s, not %s" % (", ".join(DTYPES), request.precision))
     if request.variant not in VARIANTS:
         raise Unsupported("variant", "PaddlePaddle has dygraph and to_static, not '%s'" % request.variant)
+    if request.device != "cpu" and gpu_number(request.device) >= paddle.device.cuda.device_count():
+        raise Unsupported("device", "Paddle sees no %s" % request.device)
     paddle.set_device(place_of(request.device))
     paddle.set_default_dtype(DTYPES[request.precision])
     paddle.base.core.set_num_threads(request.threads)  # 1 unless set, whatever the machine has
     for set_tf32 in (paddle.base.core.set_cublas_switch, paddle.base.core.set_cudnn_switch):
-        set_tf32(False)
+        set_tf32(request.precision == "tf32")
+    if request.device != "cpu" and can_reset_peak():
+        paddle.device.cuda.reset_max_memory_allocated(gpu_number(request.device))  # the peak of this session alone
 
 
 def optimizer_of(wanted: Optimizer, parameters: List[Any]) -> Any:
@@ -238,24 +251,31 @@ def device_of(tensor: Any, asked: str) -> str:
     return "cuda:%d" % tensor.place.gpu_device_id() if ":" in asked else "cuda"
 
 
+def onednn_in_effect() -> bool:
+    name = "FLAGS_use_onednn" if paddle.__version__ >= "3" else "FLAGS_use_mkldnn"  # renamed
+    return bool(paddle.get_flags(name)[name])
+
+
 @hookimpl
 def describe(session: Session) -> Dict[str, Any]:
     tensor = next(iter(session.params.values())).tensor
-    precisions = {getattr(paddle, dtype): name for name, dtype in DTYPES.items()}
+    precisions = {getattr(paddle, dtype): name for name, dtype in DTYPES.items() if name != "tf32"}
+    precision = precisions[tensor.dtype]
     static = isinstance(session.run.forward, paddle.jit.dy2static.program_translator.StaticFunction)
     core = paddle.base.core
+    tf32 = tensor.place.is_gpu_place() and (core.get_cublas_switch() or core.get_cudnn_switch())
     embeddings = [layer for layer in session.layer.sublayers() if isinstance(layer, nn.Embedding)]
     settings = {
         "framework": "PaddlePaddle",
         "version": paddle.__version__,
         "device": device_of(tensor, session.device),
-        "precision": precisions[tensor.dtype],
+        "precision": "tf32" if precision == "fp32" and tf32 else precision,
         "batch": session.batch,
         "threads": max(threads_in_effect()),
         "layout": "channels first",
         "execution": "to_static" if static else "dygraph",
-        "tf32": core.get_cublas_switch() or core.get_cudnn_switch(),
-        "onednn": paddle.get_flags("FLAGS_use_onednn")["FLAGS_use_onednn"],
+        "tf32": tf32,
+        "onednn": onednn_in_effect(),
         "library": "cuDNN %s" % paddle.version.cudnn() if tensor.place.is_gpu_place() else "MKL",
         "async_steps": tensor.place.is_gpu_place(),
         "running_var": "biased",
@@ -265,6 +285,13 @@ def describe(session: Session) -> Dict[str, Any]:
     if embeddings:
         settings["embedding_gradient"] = "sparse" if any(layer._sparse for layer in embeddings) else "dense"
     return settings
+
+
+@hookimpl
+def peak_memory(session: Session) -> Optional[int]:
+    if session.device == "cpu" or not can_reset_peak():
+        return None
+    return int(paddle.device.cuda.max_memory_allocated(gpu_number(session.device)))
 
 
 @hookimpl

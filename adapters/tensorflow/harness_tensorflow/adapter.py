@@ -2,7 +2,7 @@
 
 import gc
 import os
-from typing import Any, Callable, Dict, List, Tuple
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 import numpy as np
 import tensorflow as tf
@@ -16,7 +16,7 @@ Arrays = Dict[str, np.ndarray]
 Step = Callable[..., Tuple[tf.Tensor, ...]]
 Weights = Dict[str, layout.Weight]
 
-DTYPES = {"fp64": tf.float64, "fp32": tf.float32}
+DTYPES = {"fp64": tf.float64, "fp32": tf.float32, "tf32": tf.float32}
 VARIANTS = ("function", "xla")
 
 
@@ -44,7 +44,7 @@ def device_name(device: str) -> str:
 def configure(request: BuildRequest) -> None:
     """Apply the settings of the whole process, most of which must precede TensorFlow's first op."""
     if request.precision not in DTYPES:
-        raise Unsupported("precision", "the TensorFlow adapter runs fp64 and fp32, not %s" % request.precision)
+        raise Unsupported("precision", "the TensorFlow adapter runs %s, not %s" % (", ".join(DTYPES), request.precision))
     if request.variant not in VARIANTS:
         raise Unsupported("variant", "TensorFlow has function and xla, not '%s'" % request.variant)
     devices = tf.config.list_physical_devices()
@@ -58,7 +58,9 @@ def configure(request: BuildRequest) -> None:
                 tf.config.experimental.set_memory_growth(device, True)
     except RuntimeError:
         raise Unsupported("threads", "TensorFlow cannot change its thread count once it has run")
-    tf.config.experimental.enable_tensor_float_32_execution(False)
+    tf.config.experimental.enable_tensor_float_32_execution(request.precision == "tf32")
+    if request.device != "cpu":
+        tf.config.experimental.reset_memory_stats(device_name(request.device)[1:])  # the peak of this session alone
 
 
 def lower_graph(graph: Graph, weights: Arrays, request: BuildRequest) -> Tuple[Step, Weights]:
@@ -214,14 +216,16 @@ def neutral_output(graph: Graph, name: str, array: np.ndarray) -> np.ndarray:
 @hookimpl
 def describe(session: Session) -> Dict[str, Any]:
     variable = next(iter(session.weights.values())).variable
-    precisions = {dtype: name for name, dtype in DTYPES.items()}
+    precisions = {dtype: name for name, dtype in DTYPES.items() if name != "tf32"}
+    precision = precisions[variable.dtype]
+    tf32 = tf.config.experimental.tensor_float_32_execution_enabled()
     on_cpu = session.request.device == "cpu"
     embeds = any(node.op == "embedding" for node in session.graph.nodes)
     ledger = {
         "framework": "TensorFlow",
         "version": tf.__version__,
         "device": neutral_device(variable.device, session.request.device),
-        "precision": precisions[variable.dtype],
+        "precision": "tf32" if precision == "fp32" and tf32 else precision,
         "batch": session.batch,
         "threads": tf.config.threading.get_intra_op_parallelism_threads(),
         "interop_threads": tf.config.threading.get_inter_op_parallelism_threads(),
@@ -229,7 +233,7 @@ def describe(session: Session) -> Dict[str, Any]:
         "execution": execution(session),
         "compilations": session.function.experimental_get_tracing_count(),
         "fp32_arithmetic": "ieee" if os.environ["ONEDNN_DEFAULT_FPMATH_MODE"] == "STRICT" else "reduced",
-        "tf32": tf.config.experimental.tensor_float_32_execution_enabled(),
+        "tf32": tf32,
         "library": "oneDNN" if on_cpu and _pywrap_util_port.IsMklEnabled() else "Eigen" if on_cpu else "cuDNN",
         "async_steps": not on_cpu,
         "running_var": session.running_var,
@@ -248,6 +252,13 @@ def neutral_device(placed: str, asked: str) -> str:
     if kind == "CPU":
         return "cpu"
     return "cuda" if (asked, number) == ("cuda", "0") else "cuda:" + number
+
+
+@hookimpl
+def peak_memory(session: Session) -> Optional[int]:
+    if session.request.device == "cpu":
+        return None
+    return int(tf.config.experimental.get_memory_info(session.device[1:])["peak"])
 
 
 @hookimpl

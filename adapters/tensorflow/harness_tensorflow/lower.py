@@ -87,7 +87,7 @@ def batch_norm(node: Node, params: Params, site: Site) -> Lowered:
     values = _values(weights)
     if site.request.mode == "infer":
         function = _normalise
-    elif site.request.precision == "fp32" and len(site.shape) == 3:
+    elif site.request.precision != "fp64" and len(site.shape) == 3:
         function = _fused_batch_norm
     else:
         function = _composed_batch_norm
