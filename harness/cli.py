@@ -12,7 +12,7 @@ from harness.errors import UserError
 
 if TYPE_CHECKING:
     from harness.adapters import Adapter
-    from harness.config import Source, Suite
+    from harness.config import Places, Source, Suite
     from harness.envs.engine import Engine
     from harness.matrix import Planned
 
@@ -49,6 +49,10 @@ def main() -> None:
 def _config_option(command: Callable[..., Any]) -> Callable[..., Any]:
     kind = click.Path(dir_okay=False, path_type=Path)
     return click.option("--config", type=kind, help="A benchmarks.toml. [default: the one here, else the one that ships]")(command)
+
+
+def _wait_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    return click.option("--wait", is_flag=True, help="If another run uses the device, wait for its end.")(command)
 
 
 def _choice_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -108,9 +112,8 @@ class Plan:
         import pydantic
 
         from harness import config as configuration
-        from harness import hostinfo, matrix, pictures, toml
+        from harness import matrix, pictures, toml
         from harness.adapters import discover
-        from harness.envs import engine
         from harness.suggest import unknown
 
         source = configuration.load(config)
@@ -136,24 +139,28 @@ class Plan:
             folder = source.path.resolve().parent / self.suite.images
             pictures.check(folder)
             self.suite = self.suite.model_copy(update={"images": str(folder)})
-        no_engine = matrix.engine_missing(self.places.environments, engine.missing(self.places.containers))
-        self.cells: list[Planned] = matrix.plan(
-            self.suite,
-            self.adapters,
-            matrix.device_missing(hostinfo.gpus()),
-            no_engine,
-            try_gaps,
-            len(hostinfo.granted_cpus()),
-        )
+        environments = {name: spec.model_dump(mode="json") for name, spec in own.items()}
+        self.origin = {"config": str(source.path.resolve()), "environments": environments, "try_gaps": try_gaps}
+        self.cells = _cells(self.suite, self.adapters, self.places, try_gaps)
+
+
+def _cells(suite: "Suite", adapters: "dict[str, Adapter]", places: "Places", try_gaps: bool) -> "list[Planned]":
+    from harness import hostinfo, matrix
+    from harness.envs import engine
+
+    no_engine = matrix.engine_missing(places.environments, engine.missing(places.containers))
+    no_device = matrix.device_missing(hostinfo.gpus())
+    return matrix.plan(suite, adapters, no_device, no_engine, try_gaps, len(hostinfo.granted_cpus()))
 
 
 @main.command(epilog=EPILOG)
 @click.argument("suite", required=False)
 @_choice_options
 @click.option("--dry-run", is_flag=True, help="Print the plan and stop.")
+@_wait_option
 @click.option("--try-gaps", is_flag=True, help="Measure known gaps too, and report those that have healed.")
 @click.pass_context
-def run(context: click.Context, /, dry_run: bool, **choices: Any) -> None:
+def run(context: click.Context, /, dry_run: bool, wait: bool, **choices: Any) -> None:
     """Measure SUITE, or the default suite."""
     plan = Plan(**choices)
     if dry_run:
@@ -161,7 +168,7 @@ def run(context: click.Context, /, dry_run: bool, **choices: Any) -> None:
         return
     from harness.execute import execute
 
-    context.exit(execute(plan.name, plan.suite, plan.adapters, plan.places, plan.cells, ["harness", *sys.argv[1:]]))
+    context.exit(execute(plan.name, plan.suite, plan.adapters, plan.places, plan.cells, ["harness", *sys.argv[1:]], plan.origin, wait))
 
 
 @main.command(epilog=EPILOG)
@@ -172,9 +179,10 @@ def run(context: click.Context, /, dry_run: bool, **choices: Any) -> None:
 @click.option("--track", "tracks", multiple=True, help="as-shipped or matched. [default: as-shipped]")
 @click.option("--batch", "batches", multiple=True, type=click.IntRange(min=1), help="Samples a step.")
 @click.option("--aa", is_flag=True, help="Measure the first one twice: what differs from itself shows the noise.")
+@_wait_option
 @_config_option
 @click.pass_context
-def compare(context: click.Context, /, rivals: tuple[str, ...], **choices: Any) -> None:
+def compare(context: click.Context, /, rivals: tuple[str, ...], wait: bool, **choices: Any) -> None:
     """Measure two or more frameworks, or variants of one, head to head: ratios with intervals and verdicts.
 
     The default suite says how long. The first one named is the baseline; name one alone, and it is compared with itself.
@@ -186,7 +194,35 @@ def compare(context: click.Context, /, rivals: tuple[str, ...], **choices: Any) 
     plan = Plan(suite=None, pythons=(), adapters=adapters, variants=variants, baseline=adapters[0], **choices)
     from harness.execute import execute
 
-    context.exit(execute(plan.name, plan.suite, plan.adapters, plan.places, plan.cells, ["harness", *sys.argv[1:]]))
+    context.exit(execute(plan.name, plan.suite, plan.adapters, plan.places, plan.cells, ["harness", *sys.argv[1:]], plan.origin, wait))
+
+
+RETRIED = ("unstable", "env-failed", "parity-failed", "sync-failed", "oom", "timeout", "crashed", "unsupported")
+
+
+@main.command(epilog=EPILOG)
+@click.argument("run", default="last")
+@click.option("--retry", "statuses", multiple=True, type=click.Choice(RETRIED), help="Measure cells of this status again as well.")
+@click.option("--retry-failed", is_flag=True, help="Measure all cells again that failed.")
+@_wait_option
+@click.pass_context
+def resume(context: click.Context, /, run: str, statuses: tuple[str, ...], retry_failed: bool, wait: bool) -> None:
+    """Go on with RUN after whatever ended it: measure what it lacks, with the suite and the environments that it was begun with."""
+    from harness import config as configuration
+    from harness import execute, results
+    from harness.adapters import discover
+    from harness.statuses import Status
+
+    loaded = results.load(results.find(run))
+    if not loaded.origin:
+        raise UserError(f"{loaded.folder}: was made by a harness that kept too little to go on. Begin a run of its own.")
+    source = configuration.load(Path(loaded.origin["config"]))
+    adapters = discover(source.adapter_folders())
+    environments = {name: configuration.EnvironmentSpec.model_validate(spec) for name, spec in loaded.origin["environments"].items()}
+    places = configuration.Places(environments=environments).over(source.places)
+    cells = _cells(loaded.suite, adapters, places, loaded.origin["try_gaps"])
+    again = {Status.INTERRUPTED, *map(Status, statuses), *(status for status in Status if retry_failed and status.is_failure)}
+    context.exit(execute.resume(loaded, adapters, places, cells, again, wait))
 
 
 def _print_plan(plan: Plan) -> None:

@@ -3,12 +3,13 @@
 import signal
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
+from typing import Any
 
 import click
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from harness import hostinfo, noise, results
+from harness import hostinfo, locks, noise, results
 from harness.adapters import Adapter
 from harness.config import Places, Suite
 from harness.envs import provision
@@ -38,19 +39,86 @@ def provide(needs: Iterable[Need], adapters: dict[str, Adapter], places: Places)
         return provision.provide_all(needs, adapters, places, done)
 
 
-def execute(name: str, suite: Suite, adapters: dict[str, Adapter], places: Places, planned: list[Planned], command: list[str]) -> int:
-    """Measure ``planned``, print the tables, and return the exit code."""
-    cpus = hostinfo.granted_cpus()
-    threads = max(suite.threads or (len(cpus),))
-    if threads > len(cpus) and suite.threads and len(suite.threads) == 1:
-        raise UserError(f"threads is {threads}, but only {len(cpus)} CPUs may be used here.")
-    threads = min(threads, len(cpus))
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # a polite kill ends like Ctrl-C: workers gone, events written
+def execute(
+    name: str,
+    suite: Suite,
+    adapters: dict[str, Adapter],
+    places: Places,
+    planned: list[Planned],
+    command: list[str],
+    origin: dict[str, Any] | None = None,
+    wait: bool = False,
+) -> int:
+    """Measure ``planned`` in a new run, print the tables, and return the exit code."""
+    threads = max(suite.threads or (len(hostinfo.granted_cpus()),))
+    _check_threads(threads, suite)
+    threads = min(threads, len(hostinfo.granted_cpus()))
     titles = {item.cell.adapter: adapters[item.cell.adapter].manifest.title for item in planned}
+    with locks.held(_devices(planned), wait):
+        host = hostinfo.describe()
+        journal = results.create(name, suite, host, threads, titles, command, origin)
+        with locks.of_run(journal.folder):
+            for item in planned:  # first of all, so that an interrupted run knows what it lacks
+                journal.write("cell-planned", cell=item.cell.model_dump())
+            return _measure(journal, suite, adapters, places, planned, threads, host)
+
+
+def resume(
+    run: results.Run, adapters: dict[str, Adapter], places: Places, planned: list[Planned], again: Container[Status], wait: bool = False
+) -> int:
+    """Measure what ``run`` lacks of ``planned``, and its cells whose status is among ``again``; print, return the exit code."""
+    ended = {result.cell.key: result.status for result in run.cells}
+    todo = [item for item in planned if ended.get(item.cell.key, Status.INTERRUPTED) in again]
+    if not todo:
+        click.echo(f"Nothing is missing in {run.folder}.", err=True)
+        report(run)
+        return _exit_code(run)
     host = hostinfo.describe()
-    journal = results.create(name, suite, host, threads, titles, command)
+    for what in ("hostname", "cpu", "gpus"):
+        if host[what] != run.host[what]:
+            raise UserError(
+                f"{run.folder}: was begun where {what} is {run.host[what]}, and here it is {host[what]}. Begin a run of its own."
+            )
+    if run.threads > len(host["cpus"]):
+        raise UserError(f"{run.folder}: was begun with {run.threads} CPU threads, and here are {len(host['cpus'])}.")
+    with locks.held(_devices(todo), wait), locks.of_run(run.folder):
+        journal = results.reopen(run.folder)
+        journal.write("resumed", command=sys.argv, cells=len(todo))
+        for item in todo:
+            if item.cell.key in ended:
+                journal.write("cell-again", cell=item.cell.key)
+            else:
+                journal.write("cell-planned", cell=item.cell.model_dump())
+        return _measure(journal, run.suite, adapters, places, todo, run.threads, host, run.sessions)
+
+
+def _check_threads(threads: int, suite: Suite) -> None:
+    """One number must be there. Of several, those that are not are N/A."""
+    if suite.threads and len(suite.threads) == 1 and threads > len(hostinfo.granted_cpus()):
+        raise UserError(f"threads is {threads}, but only {len(hostinfo.granted_cpus())} CPUs may be used here.")
+
+
+def _devices(planned: list[Planned]) -> list[str]:
+    return list(dict.fromkeys(item.cell.device for item in planned if item.reason is None))
+
+
+def _exit_code(run: results.Run) -> int:
+    return 1 if any(cell.status.is_failure for cell in run.cells) else 0
+
+
+def _measure(
+    journal: results.Journal,
+    suite: Suite,
+    adapters: dict[str, Adapter],
+    places: Places,
+    planned: list[Planned],
+    threads: int,
+    host: dict[str, Any],
+    session: int = 0,
+) -> int:
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # a polite kill ends like Ctrl-C: workers gone, events written
     console = terminal.console(stderr=True)
-    console.print(f"run {journal.folder}: {len(planned)} cells of suite '{name}', {threads} CPU threads")
+    console.print(f"run {journal.folder}: {len(planned)} cells of {suite.title!r}, {threads} CPU threads", soft_wrap=True)
     journal.write("noise", found=(found := noise.warnings(host)))
     for warning in found:
         console.print(f"noise: {warning}", soft_wrap=True)
@@ -59,23 +127,19 @@ def execute(name: str, suite: Suite, adapters: dict[str, Adapter], places: Place
     def tell(cell: str, news: str) -> None:
         console.print(f"{time.monotonic() - start:7.1f} s  {cell}: {news}", soft_wrap=True)
 
-    for item in planned:  # first of all, so that an interrupted run knows what it lacks
-        journal.write("cell-planned", cell=item.cell.model_dump())
     try:
         needs = dict.fromkeys((item.cell.adapter, item.cell.device_kind) for item in planned if item.reason is None)
         outcomes = provide(needs, adapters, places)
-        Runner(journal, adapters, outcomes, cpus[:threads], suite, tell).run(planned)
+        Runner(journal, adapters, outcomes, hostinfo.granted_cpus()[:threads], suite, tell, session).run(planned)
         code = None
     except KeyboardInterrupt:
         code = 130
     finally:
         journal.close()
-    report(results.load(journal.folder))
-    tell_healed(results.load(journal.folder), planned)
-    if code is None:
-        failed = [cell for cell in results.load(journal.folder).cells if cell.status.is_failure]
-        code = 1 if failed else 0
-    return code
+    run = results.load(journal.folder)
+    report(run)
+    tell_healed(run, planned)
+    return _exit_code(run) if code is None else code
 
 
 def tell_healed(run: results.Run, planned: list[Planned]) -> None:

@@ -47,6 +47,7 @@ class Facts(NamedTuple):
     warm_ups: Sequence[dict[str, Any]] = ()  # the "warmed-up" events
     rivals: int = 1  # workers of this run that were alive together
     alone: bool = False  # whether it was measured apart from its rivals
+    resumed: bool = False  # whether it was measured when the run was resumed
 
 
 def raised(facts: Facts) -> tuple[str, ...]:
@@ -65,6 +66,11 @@ def _rates(facts: Facts) -> dict[int, list[float]]:
 def _alone(facts: Facts) -> Iterator[str]:
     if facts.alone:
         yield "measured alone, since memory did not hold all rivals at once: it has no ratios"
+
+
+def _resumed(facts: Facts) -> Iterator[str]:
+    if facts.resumed:
+        yield "measured when the run was resumed: it has ratios to those alone that were measured with it"
 
 
 def _unsteady(facts: Facts) -> Iterator[str]:
@@ -153,4 +159,4 @@ def _sessions(facts: Facts) -> Iterator[str]:
             yield f"subnormals: {share:.1%} of the numbers that the session ended with, which slows CPUs"
 
 
-LOOKS = (_alone, _unsteady, _trend, _outliers, _processes, _foreign, _gpu, _cores, _short, _sessions)
+LOOKS = (_alone, _resumed, _unsteady, _trend, _outliers, _processes, _foreign, _gpu, _cores, _short, _sessions)

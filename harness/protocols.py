@@ -67,11 +67,12 @@ class Latency:
         self.measure = measure
 
     def turn(self, rival: Rival, number: int, alive: int) -> None:
+        sweep = self._sweeps(rival)
         for repeat in range(self.measure.repeats):
             if self.measure.warmup_requests:
                 rival.block({"do": "requests", "steps": self.measure.warmup_requests}, self.measure.warmup_requests, "warm-up")
             asked = {"do": "requests", "steps": self.measure.requests}
-            place = {"round": number * self.measure.repeats + repeat, "sweep": number, "repeat": repeat}
+            place = {"round": number * self.measure.repeats + repeat, "sweep": sweep, "repeat": repeat}
             rival.timed_block(asked, self.measure.requests, alive=alive, **place)
 
     def has_budget(self, rival: Rival) -> bool:

@@ -96,6 +96,8 @@ class Run(pydantic.BaseModel):
     threads: int
     titles: dict[str, str]  # of adapters
     cells: tuple[CellResult, ...]
+    origin: dict[str, Any] = {}  # what planning needs besides the suite, so that the run can be resumed
+    sessions: int = 1  # how often it was begun or resumed
     noise: tuple[str, ...] = ()  # what was found on the host before the run
     torn: bool = False  # the last line was cut by a kill and set aside
 
@@ -115,7 +117,15 @@ class Journal:
         self._file.close()
 
 
-def create(suite_name: str, suite: Suite, host: dict[str, Any], threads: int, titles: dict[str, str], command: list[str]) -> Journal:
+def create(
+    suite_name: str,
+    suite: Suite,
+    host: dict[str, Any],
+    threads: int,
+    titles: dict[str, str],
+    command: list[str],
+    origin: dict[str, Any] | None = None,
+) -> Journal:
     """Make a new run folder and return its journal."""
     stamp = time.strftime("%Y%m%d-%H%M%S")
     for number in range(1, 1000):
@@ -139,10 +149,24 @@ def create(suite_name: str, suite: Suite, host: dict[str, Any], threads: int, ti
         "threads": threads,
         "titles": titles,
         "command": command,
+        "origin": origin or {},
     }
     partial = folder / "run.json.part"
     partial.write_text(json.dumps(document, indent=1), encoding="utf-8")
     partial.replace(folder / "run.json")
+    return Journal(folder)
+
+
+def reopen(folder: Path) -> Journal:
+    """Return the journal of a run to go on with. A last line that a kill has cut is set aside first: it would spoil the next one."""
+    path = folder / "events.jsonl"
+    whole, end, torn = path.read_bytes().rpartition(b"\n")
+    if torn:
+        with (folder / "events.torn").open("ab") as aside:
+            aside.write(torn + b"\n")
+        partial = folder / "events.jsonl.part"
+        partial.write_bytes(whole + end)
+        partial.replace(path)
     return Journal(folder)
 
 
@@ -195,6 +219,7 @@ def load(folder: Path) -> Run:
     cells: dict[str, Cell] = {}
     torn = False
     noise: tuple[str, ...] = ()
+    sessions = 1
     for event in _events(folder):
         if event["event"] == "cell-planned":
             cell = Cell.model_validate(event["cell"])
@@ -205,10 +230,13 @@ def load(folder: Path) -> Run:
                 raise UserError(f"{folder / 'events.jsonl'}:{event['line']}: cell '{event['cell']}' was never planned.")
             seen[event["cell"]].append(event)
         elif event["event"] == "noise":
-            noise = tuple(event["found"])
+            noise = tuple(dict.fromkeys((*noise, *event["found"])))
+        elif event["event"] == "resumed":
+            sessions += 1
         torn = torn or event["event"] == "torn"
     results = tuple(summarise(cell, seen[key], suite.measure, cell.threads or fields["threads"]) for key, cell in cells.items())
-    return Run(folder=folder, suite=suite, cells=results, noise=noise, torn=torn, **fields)
+    origin = document.get("origin", {})
+    return Run(folder=folder, suite=suite, cells=results, noise=noise, torn=torn, sessions=sessions, origin=origin, **fields)
 
 
 def _memory(events: list[dict[str, Any]]) -> Memory:
@@ -227,7 +255,9 @@ def _memory(events: list[dict[str, Any]]) -> Memory:
 
 
 def _of_last_attempts(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Leave out what a process did before it was measured again, alone."""
+    """Leave out what was before the cell was begun again in a resumed run, and what a process did before it was measured again, alone."""
+    begun = max((number for number, event in enumerate(events) if event["event"] == "cell-again"), default=0)
+    events = events[begun:]
     again = {event["process"]: number for number, event in enumerate(events) if event["event"] == "alone"}
     return [event for number, event in enumerate(events) if number >= again.get(event.get("process", 0), 0)]
 
@@ -286,6 +316,7 @@ def summarise(cell: Cell, events: list[dict[str, Any]], measure: Measure, thread
         sessions=[event for event in events if event["event"] in ("built", "finished")],
         step_seconds=min(time / count for time, count in zip(seconds, steps, strict=True)),
         alone="alone" in by_kind,
+        resumed="cell-again" in by_kind,
         rivals=max(event.get("alive", 1) for event in timed),
         warm_ups=[event for event in events if event["event"] == "warmed-up"],
     )

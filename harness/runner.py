@@ -49,14 +49,16 @@ class Room:
         return self._free > self.MARGIN * self._largest
 
 
-FIRST_ROUND = 0
-ROUNDS_APART = 1_000_000  # rounds of a cell that was measured alone have numbers that no rival's have: they are no pairs
+# Rounds of a cell that was measured alone, or when the run was resumed, have numbers that no rival's have: they are no pairs.
+ROUNDS_APART = 1_000_000
+SESSIONS_APART = 1_000 * ROUNDS_APART
 
 
 class Runner:
     """Measures planned cells and writes every event to the journal.
 
-    ``proofs`` are answers of parity that were had before, by ``Cell.proof``.
+    ``session`` is 0 for a new run, and counts how often it was resumed. ``proofs`` are answers of parity that were had before, by
+    ``Cell.proof``.
     """
 
     def __init__(
@@ -67,6 +69,7 @@ class Runner:
         cpus: list[int],
         suite: Suite,
         tell: Tell,
+        session: int = 0,
         proofs: Mapping[tuple[str, ...], dict[str, Any]] | None = None,
     ) -> None:
         self.journal = journal
@@ -77,6 +80,7 @@ class Runner:
         self.measure = suite.measure
         self.rounds = protocols.rounds(suite)
         self.tell = tell
+        self._first_round = session * SESSIONS_APART
         self._alive: list[Rival] = []
         self._ended: set[str] = set()
         self._later: list[Cell] = []
@@ -118,10 +122,10 @@ class Runner:
     def _process(self, cells: list[Cell], process: int) -> None:
         """Give every cell a fresh worker, alternate their blocks, and let the workers go; then those that had no room, alone."""
         self._later = []
-        self._together(cells, process, FIRST_ROUND)
+        self._together(cells, process, self._first_round)
         for number, cell in enumerate(self._later, start=1):
             self.journal.write("alone", cell=cell.key, process=process)
-            self._together([cell], process, FIRST_ROUND + number * ROUNDS_APART)
+            self._together([cell], process, self._first_round + number * ROUNDS_APART)
 
     def _together(self, cells: list[Cell], process: int, first_round: int) -> None:
         room = Room()
