@@ -45,6 +45,7 @@ Protocol = Literal["throughput", "latency", "iterations"]
 Mode = Literal["train", "infer"]
 Precision = Literal["fp32", "tf32", "fp16", "bf16", "int8"]
 Track = Literal["as-shipped", "matched"]
+Memory = Annotated[str, pydantic.Field(pattern=r"^[1-9][0-9]*[bkmg]?$")]
 Device = Annotated[str, pydantic.AfterValidator(_is_device)]
 
 
@@ -133,6 +134,12 @@ class Suite(_Table):
         return self
 
 
+def in_bytes(memory: str) -> int:
+    """Bytes of what a ``Memory`` says."""
+    factor = {"b": 1, "k": 2**10, "m": 2**20, "g": 2**30}.get(memory[-1])
+    return int(memory[:-1]) * factor if factor else int(memory)
+
+
 class EnvironmentSpec(_Table):
     """Where an adapter runs: a virtual environment or a container of the harness's own, or an interpreter or image that exists already."""
 
@@ -160,8 +167,8 @@ class Containers(_Table):
     engine_flags: tuple[str, ...] = pydantic.Field((), description='before every subcommand, for example ["--runtime", "runc"]')
     build_flags: tuple[str, ...] = pydantic.Field((), description="further options of `build`")
     run_flags: tuple[str, ...] = pydantic.Field((), description="further options of `run`; they come after the harness's own")
-    memory: str | None = pydantic.Field(
-        None, pattern=r"^[1-9][0-9]*[bkmg]?$", description='limit of a worker, for example "16g"; what the harness may use otherwise'
+    memory: Memory | None = pydantic.Field(
+        None, description="limit of a worker in one; the general one otherwise, else what the harness may use"
     )
 
 
@@ -170,11 +177,15 @@ class Places(_Table):
 
     environments: dict[str, EnvironmentSpec] = {}
     containers: Containers = Containers()
+    memory: Memory | None = pydantic.Field(
+        None, description='limit of a worker, for example "16g"; past it a cell ends as oom. Containers have one in any case'
+    )
 
     def over(self, weaker: "Places") -> "Places":
         """Join both: an environment of this one replaces the weaker one's whole, a setting of containers by itself."""
         settings = {**weaker.containers.model_dump(exclude_unset=True), **self.containers.model_dump(exclude_unset=True)}
-        return Places(environments={**weaker.environments, **self.environments}, containers=Containers(**settings))
+        environments = {**weaker.environments, **self.environments}
+        return Places(environments=environments, containers=Containers(**settings), memory=self.memory or weaker.memory)
 
 
 class UserConfig(Places):

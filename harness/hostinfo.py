@@ -39,6 +39,13 @@ def granted_memory() -> int:
     return min([int(psutil.virtual_memory().total), *_memory_limits()])
 
 
+def oom_kills(vmstat: Path = Path("/proc/vmstat")) -> int:
+    """How many processes the kernel has killed for want of memory since it started; 0 where it does not tell."""
+    with contextlib.suppress(OSError, StopIteration, ValueError):
+        return next(int(line.split()[1]) for line in vmstat.read_text().splitlines() if line.startswith("oom_kill "))
+    return 0
+
+
 def _memory_limits(groups: Path = Path("/proc/self/cgroup"), mounted: Path = Path("/sys/fs/cgroup")) -> list[int]:
     """Limits of this process's control group (v2 or v1) and of those above it. In a container its own group looks like the root."""
     found = []

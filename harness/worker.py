@@ -3,13 +3,17 @@
 import contextlib
 import json
 import os
+import resource
 import select
+import signal
 import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from harness import hostinfo
+from harness.core.failures import OUT_OF_MEMORY
 from harness.envs.base import EnvFailed, Launch
 from harness.statuses import Status
 
@@ -40,6 +44,9 @@ class Worker:
                 cwd="/",
                 start_new_session=True,
             )
+        if launch.memory is not None:  # it waits for its job, so nothing large is there yet
+            resource.prlimit(self._process.pid, resource.RLIMIT_DATA, (launch.memory, launch.memory))
+        self._oom_kills = hostinfo.oom_kills()
 
     def ask(self, request: dict[str, Any], limit: float) -> dict[str, Any]:
         """Send ``request`` and return the event that answers it within ``limit`` seconds; raise ``WorkerFailed``."""
@@ -69,9 +76,17 @@ class Worker:
         return line
 
     def _death(self) -> WorkerFailed:
-        status, how = self._keeper.death(self._process.wait())
+        code = self._process.wait()
+        status, how = self._keeper.death(code)
         last = self.log_tail(1)
+        if status is Status.CRASHED and self._memory_ran_out(code):
+            status, how = Status.OOM, f"{how} for want of memory"
         return WorkerFailed(status, f"the worker was {how}" + (f"; its last words: {last}" if last else "") + f" (log: {self.log})")
+
+    def _memory_ran_out(self, code: int) -> bool:
+        """Whether the kernel killed for want of memory meanwhile, or the last words are an allocator's: some end the process themselves."""
+        words = self.log_tail(20).lower()
+        return (code == -signal.SIGKILL and hostinfo.oom_kills() > self._oom_kills) or any(phrase in words for phrase in OUT_OF_MEMORY)
 
     def log_tail(self, lines: int) -> str:
         with self.log.open("rb") as file:

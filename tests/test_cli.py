@@ -125,7 +125,7 @@ def test_python_option_replaces_the_environment(project):
 
 def test_every_shipped_suite_has_a_plan(project, no_runs):
     (project.folder / "benchmarks.toml").unlink()
-    for suite in ("quick", "cpu", "variants", "gpu-train", "gpu-infer"):
+    for suite in ("quick", "cpu", "variants", "pytorch-table1", "gpu-infer"):
         outcome = project.run("run", suite, "--dry-run")
         assert outcome.code == 0 and f"cells of suite '{suite}'" in outcome.out
 

@@ -40,7 +40,9 @@ def error(folder: Path, *path: str, value: object) -> str:
 def test_the_shipped_file_loads(monkeypatch):
     shipped = config.load(None)
     assert shipped.path == ROOT / "benchmarks.toml"
-    assert {"quick", "cpu", "variants", "pytorch-table1", "deep-gap", "gdev-ai", "iterations-per-minute", "gpu-infer"} == set(shipped.config.suites)
+    assert {"quick", "cpu", "variants", "pytorch-table1", "deep-gap", "gdev-ai", "iterations-per-minute", "gpu-infer"} == set(
+        shipped.config.suites
+    )
 
 
 def test_the_schema_is_that_of_the_code():

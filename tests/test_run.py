@@ -223,6 +223,24 @@ def test_a_killed_run_can_be_shown_and_leaves_nobody(project, seed):
     assert wait_until(lambda: not project.workers(), 5), [(w.status(), w.cmdline()) for w in project.workers()]
 
 
+def test_a_worker_past_its_memory_ends_as_oom(project):
+    project.document["memory"] = "700m"
+    outcome = project.configure(variants={"numpy": ["hog", "honest"]}).run("run")
+    assert outcome.code == 1
+    endings = project.endings()
+    assert endings["numpy/honest"] == ("ok", "")
+    assert endings["numpy/hog"][0] == "oom" and "MemoryError" in endings["numpy/hog"][1]
+
+
+@pytest.mark.parametrize(("told", "status"), [(0, "crashed"), (1, "oom")])
+def test_a_kill_for_want_of_memory_is_told_from_another(project, monkeypatch, told, status):
+    """The kernel counts its kills; the count is faked, since a machine that really runs out of memory runs no tests."""
+    counts = iter([0, told])
+    monkeypatch.setattr("harness.hostinfo.oom_kills", lambda: next(counts))
+    project.configure(variants={"numpy": ["crashes"]}).run("run")
+    assert project.endings()["numpy/crashes"][0] == status
+
+
 def test_an_interrupted_run_is_shown_like_at_its_end(project):
     process = running(project)
     process.send_signal(signal.SIGINT)

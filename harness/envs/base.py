@@ -43,6 +43,7 @@ class Launch(NamedTuple):
     command: list[str]
     variables: dict[str, str]
     keeper: Keeper
+    memory: int | None = None  # bytes of data that the process may have, where nothing else limits it
 
 
 class Environment(pydantic.BaseModel):

@@ -59,10 +59,12 @@ def _signal(process: "subprocess.Popen[bytes]", number: signal.Signals) -> None:
 
 
 class ProcessEnvironment(Environment):
-    """A Python on this host."""
+    """A Python on this host. ``memory`` is the limit of each worker in bytes."""
+
+    memory: int | None = None
 
     def launch(self, staged: Path, cpus: list[int], device: str) -> Launch:
-        return Launch([str(self.python), *ISOLATED, str(staged)], worker_variables(len(cpus), device), ProcessGroup())
+        return Launch([str(self.python), *ISOLATED, str(staged)], worker_variables(len(cpus), device), ProcessGroup(), self.memory)
 
 
 def worker_variables(threads: int, device: str) -> dict[str, str]:

@@ -4,9 +4,10 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor, as_completed
 
 from harness.adapters import Adapter
-from harness.config import EnvironmentSpec, Places
+from harness.config import EnvironmentSpec, Places, in_bytes
 from harness.envs import container, interpreter, venv
 from harness.envs.base import EnvFailed, Environment
+from harness.envs.process import ProcessEnvironment
 
 Need = tuple[str, str]  # adapter and kind of device
 Outcome = Environment | EnvFailed
@@ -18,12 +19,17 @@ def provide(adapter: Adapter, kind: str, places: Places) -> Outcome:
     try:
         if spec.kind == "interpreter":
             assert spec.python is not None
-            return interpreter.provide(adapter, spec.python)
+            return _limited(interpreter.provide(adapter, spec.python), places.memory)
         if adapter.environment_kind(kind, spec) == "container":
-            return container.provide(adapter, kind, spec, places.containers)
-        return venv.provide(adapter, kind, spec.python)
+            memory = places.containers.memory or places.memory
+            return container.provide(adapter, kind, spec, places.containers.model_copy(update={"memory": memory}))
+        return _limited(venv.provide(adapter, kind, spec.python), places.memory)
     except EnvFailed as failure:
         return failure
+
+
+def _limited(environment: ProcessEnvironment, memory: str | None) -> ProcessEnvironment:
+    return environment if memory is None else environment.model_copy(update={"memory": in_bytes(memory)})
 
 
 def provide_all(
