@@ -3,7 +3,10 @@
 import os
 import re
 
+import psutil
 import pytest
+
+from harness import rival
 
 STEADY = {"warmup_seconds": 0.2, "blocks": 6, "most_blocks": 6, "block_seconds": 0.2, "unstable_above": 1000}
 
@@ -72,3 +75,38 @@ def test_two_alike_are_not_told_apart(project):
 def test_a_known_time_is_told_within_one_per_cent(project):
     cell = measured(project, "sleeper", block_seconds=0.5, warmup_seconds=0.1)
     assert cell.rate.mean == pytest.approx(2 / 0.05, rel=0.01)
+
+
+def test_a_child_that_left_the_group_is_ended_with_its_worker(project):
+    cell = measured(project, "leaves-child", blocks=3, most_blocks=3)
+    assert cell.status == "ok", cell.reason
+    strays = [p for p in psutil.process_iter(["cmdline"]) if "child-of-a-worker" in (p.info["cmdline"] or [])]
+    assert strays == []
+
+
+FAULTY = {"out-of-memory": "oom", "hangs": "timeout", "crashes": "crashed", "raises": "crashed", "exits": "crashed", "nan": "parity-failed"}
+
+
+def test_a_plan_of_24_cells_survives_one_of_each_kind(project, monkeypatch):
+    """An environment that cannot be made, and faults of every kind between healthy cells: each has its row, and nobody else is hurt."""
+    monkeypatch.setitem(rival.LIMITS, "parity", 5.0)
+    project.add_adapter("ancient", lock="numpy==1.16.0\nnumpy==2.0.0\n")  # pins that cannot be had together
+    healthy = ["honest", "sleeper", "chatty", "leaves-child"]
+    measure = {**STEADY, "blocks": 3, "most_blocks": 3}
+    project.configure(adapters=["numpy", "ancient"], models=["mobilenet", "resnet18"], measure=measure)
+    variants = {"numpy": [*healthy, *FAULTY], "ancient": ["honest", "sleeper"]}
+    outcome = project.configure(variants=variants).run("run")
+    assert outcome.code == 1
+    cells = project.result().cells
+    assert len(cells) == 24
+    statuses = {(c.cell.adapter, c.cell.variant, c.cell.model): str(c.status) for c in cells}
+    for model in ("mobilenet", "resnet18"):
+        assert {name: statuses["numpy", name, model] for name in FAULTY} == FAULTY
+        assert {statuses["numpy", name, model] for name in healthy} == {"ok"}
+        assert statuses["ancient", "honest", model] == "env-failed"
+    assert all(c.reason for c in cells if str(c.status) != "ok")
+    beside = {c.cell.model: c.rate.mean for c in cells if c.cell.variant == "sleeper" and c.rate is not None}
+    project.configure(adapters=["numpy"], variants={"numpy": ["sleeper"]}).run("run")
+    for cell in project.result().cells:
+        assert beside[cell.cell.model] == pytest.approx(cell.rate.mean, rel=0.02)
+    assert project.workers() == []

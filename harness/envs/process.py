@@ -4,13 +4,18 @@ import contextlib
 import os
 import signal
 import subprocess
+import uuid
+from collections.abc import Iterator
 from pathlib import Path
+
+import psutil
 
 from harness import devices
 from harness.envs.base import ISOLATED, Death, Environment, Launch, thread_variables
 from harness.statuses import Status
 
 GRACE = 2.0  # seconds between SIGTERM and SIGKILL
+MARK = "HARNESS_WORKER"  # the variable by which a worker's children are known, wherever they went
 
 # All that a worker inherits. Everything else of the user's environment stays outside: settings that would change a
 # number without a trace, and secrets.
@@ -31,7 +36,13 @@ INHERITED = (
 
 
 class ProcessGroup:
-    """Keeps a worker that leads a process group, so that what it starts is parked and ended with it."""
+    """Keeps a worker that leads a process group, so that what it starts is parked and ended with it.
+
+    What left the group is known by a variable that the worker was started with, and is ended as well: it would go on using the device.
+    """
+
+    def __init__(self, mark: str) -> None:
+        self.mark = mark
 
     def park(self, process: "subprocess.Popen[bytes]") -> None:
         _signal(process, signal.SIGSTOP)
@@ -47,6 +58,10 @@ class ProcessGroup:
             process.wait(GRACE)
         _signal(process, signal.SIGKILL)
         process.wait()
+        for stray in _marked(self.mark):
+            with contextlib.suppress(psutil.Error):
+                stray.kill()
+                stray.wait(GRACE)
 
     def death(self, code: int) -> Death:
         how = f"killed by signal {-code} ({signal.Signals(-code).name})" if code < 0 else f"ended with exit code {code}"
@@ -58,13 +73,23 @@ def _signal(process: "subprocess.Popen[bytes]", number: signal.Signals) -> None:
         os.killpg(process.pid, number)
 
 
+def _marked(mark: str) -> Iterator[psutil.Process]:
+    """This user's processes that were started with ``MARK`` set to ``mark``."""
+    for found in psutil.process_iter():
+        with contextlib.suppress(psutil.Error):
+            if found.environ().get(MARK) == mark:
+                yield found
+
+
 class ProcessEnvironment(Environment):
     """A Python on this host. ``memory`` is the limit of each worker in bytes."""
 
     memory: int | None = None
 
     def launch(self, staged: Path, cpus: list[int], device: str) -> Launch:
-        return Launch([str(self.python), *ISOLATED, str(staged)], worker_variables(len(cpus), device), ProcessGroup(), self.memory)
+        mark = uuid.uuid4().hex
+        variables = {**worker_variables(len(cpus), device), MARK: mark}
+        return Launch([str(self.python), *ISOLATED, str(staged)], variables, ProcessGroup(mark), self.memory)
 
 
 def worker_variables(threads: int, device: str) -> dict[str, str]:
