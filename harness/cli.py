@@ -179,6 +179,7 @@ def run(context: click.Context, /, dry_run: bool, wait: bool, **choices: Any) ->
 @click.option("--track", "tracks", multiple=True, help="as-shipped or matched. [default: as-shipped]")
 @click.option("--batch", "batches", multiple=True, type=click.IntRange(min=1), help="Samples a step.")
 @click.option("--aa", is_flag=True, help="Measure the first one twice: what differs from itself shows the noise.")
+@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Anything of a suite, such as measure.processes=3.")
 @_wait_option
 @_config_option
 @click.pass_context

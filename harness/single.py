@@ -23,9 +23,9 @@ def environment_of(adapter: str, kind: str = "cpu", places: Places | None = None
     return environment
 
 
-def start(cell: Cell, journal: Journal, measure: Measure, build: str = "lowered") -> Rival:
-    """Return a rival that has proved and warmed up ``cell`` and waits, stopped."""
-    adapter, cpus = discover()[cell.adapter], hostinfo.granted_cpus()
+def start(cell: Cell, journal: Journal, measure: Measure, build: str = "lowered", cpus: list[int] | None = None) -> Rival:
+    """Return a rival that has proved and warmed up ``cell`` on ``cpus``, all by default, and waits, stopped."""
+    adapter, cpus = discover()[cell.adapter], cpus or hostinfo.granted_cpus()
     launch = environment_of(cell.adapter, cell.device_kind).launch(staging.stage(adapter)[0], cpus, cell.device)
     log = journal.folder / f"{cell.key.replace('/', '_')}-{build}.log"
     rival = Rival(cell, Worker(launch, log), journal)

@@ -40,6 +40,10 @@ def _table(run: Run, kind: Kind, results: list[CellResult]) -> Table | None:
         rows.append(Row(title=row_title(run, *name), entries=tuple(entries)))
     caption = [f"Ratio of rates to {row_title(run, *base)} in blocks of the same round, with its 95 % interval."]
     caption.append(f"Verdicts go by the 97 % interval. Same: within {run.suite.measure.margin:.1%} for certain. Undecided: it holds 1.")
+    if run.suite.measure.processes == 1:
+        caption.append(
+            "One process each: processes of one framework may differ by some per cent, which the intervals do not know (set processes)."
+        )
     caption += differences(results)
     if warnings:
         caption.append(

@@ -10,6 +10,8 @@ import rich.table
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from harness.report import columns
+
 
 def without_empty_last(header: Sequence[str], rows: Sequence[Sequence[str]]) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
     """Leave out the last column, which is that of notes, where nothing stands in it."""
@@ -34,7 +36,8 @@ def render(sheets: Sequence[Sheet], width: int | None = None) -> RenderableType:
 
 def _drawn(sheet: Sheet, width: int | None) -> list[RenderableType]:
     parts: list[RenderableType] = [Text(sheet.title, style="bold")]
-    for places in _parts(sheet, width) if sheet.header else ():
+    widths = [max(map(len, texts)) for texts in zip(sheet.header, *sheet.rows, strict=True)]
+    for places in columns.parts(widths, sheet.left, width) if sheet.header else ():
         table = rich.table.Table()
         for place in places:
             table.add_column(Text(sheet.header[place]), justify="left" if place < sheet.left else "right", overflow="fold")
@@ -42,25 +45,6 @@ def _drawn(sheet: Sheet, width: int | None) -> list[RenderableType]:
             table.add_row(*(Text(row[place]) for place in places))
         parts.append(table)
     return [*parts, *map(Text, sheet.lines), Text("")]
-
-
-FRAME = 3  # characters around an entry: a line and two spaces
-
-
-def _parts(sheet: Sheet, width: int | None) -> list[list[int]]:
-    """Which columns go into which part."""
-    if width is None:
-        return [list(range(len(sheet.header)))]
-    rows = (sheet.header, *sheet.rows)
-    widths = [FRAME + max(len(row[place]) for row in rows) for place in range(len(sheet.header))]
-    names = list(range(sheet.left))
-    parts = [list(names)]
-    for place in range(sheet.left, len(sheet.header)):
-        taken = 1 + sum(widths[other] for other in parts[-1])
-        if taken + widths[place] > width and len(parts[-1]) > len(names):
-            parts.append(list(names))
-        parts[-1].append(place)
-    return parts
 
 
 def markdown(sheets: Sequence[Sheet]) -> str:

@@ -1,9 +1,12 @@
 """Tables on a terminal."""
 
+from collections.abc import Iterator, Sequence
+
 import rich.table
 from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
+from harness.report import columns
 from harness.report.tables import Entry, Table, ranked
 from harness.results import CellResult, Run
 
@@ -15,20 +18,32 @@ def _cell(entry: Entry) -> Text:
     return text
 
 
-def render(table: Table) -> RenderableType:
-    """Return one table with its caption and notes."""
-    drawn = rich.table.Table()
-    drawn.add_column("framework", no_wrap=True)
-    for column in table.columns:
-        drawn.add_column(column, justify="right", overflow="fold")
-    for row in table.rows:
-        drawn.add_row(Text(row.title), *map(_cell, row.entries))
+def render(table: Table, width: int | None = None) -> RenderableType:
+    """Return one table with its caption and notes, in parts where it is wider than ``width``."""
+    rows = [(Text(row.title), *map(_cell, row.entries)) for row in table.rows]
+    heads = (Text("framework"), *map(Text, table.columns))
+    drawn = []
+    for places, widths in _columns([heads, *rows], width):
+        drawn.append(rich.table.Table())
+        for place, wide in zip(places, widths, strict=True):
+            drawn[-1].add_column(heads[place], justify="right" if place else "left", width=wide)
+        for row in rows:
+            drawn[-1].add_row(*(row[place] for place in places))
     below = [
         *table.caption,
         *(["* fastest of its column, and what is not told apart from it."] if ranked(table) else []),
         *(f"[{number}] {note}" for number, note in enumerate(table.notes, start=1)),
     ]
-    return Group(Text(table.title, style="bold"), drawn, *(Text(line) for line in below), Text(""))
+    return Group(Text(table.title, style="bold"), *drawn, *(Text(line) for line in below), Text(""))
+
+
+def _columns(lines: Sequence[Sequence[Text]], width: int | None) -> Iterator[tuple[list[int], list[int]]]:
+    """The places of each part's columns and their widths. Entries may be broken between words, names of rows may not."""
+    wanted = [max(len(text.plain) for text in texts) for texts in zip(*lines, strict=True)]
+    needed = [max(len(word) for text in texts for word in text.plain.split() or [""]) for texts in zip(*lines, strict=True)]
+    needed[0] = wanted[0]
+    for places in columns.parts(needed, 1, width):
+        yield places, columns.fitted([needed[place] for place in places], [wanted[place] for place in places], width)
 
 
 def details(run: Run) -> RenderableType:

@@ -13,7 +13,7 @@ def rendered(run: Run, width: int) -> list[RenderableType]:
     """Return the tables for a terminal of ``width`` characters."""
     if run.suite.protocol in SHEETS:
         return [sheets.render(SHEETS[run.suite.protocol](run), width)]
-    return [terminal.render(table) for table in all_tables(run)]
+    return [terminal.render(table, width) for table in all_tables(run)]
 
 
 def as_markdown(run: Run) -> str:
