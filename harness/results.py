@@ -211,10 +211,19 @@ def load(folder: Path) -> Run:
     if version != VERSION:
         raise UserError(f"{folder / 'run.json'}: is of version {version}; this harness reads {VERSION}. Use the harness that made it.")
     try:
-        suite = Suite.model_validate(document["suite"])
-        fields = {name: document[name] for name in ("id", "suite_name", "host", "threads", "titles")}
-    except (KeyError, pydantic.ValidationError) as error:
-        raise UserError(f"{folder / 'run.json'}: was changed after it was written: {error}.")
+        return _read(folder, document)
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError) as error:
+        told = " ".join(str(error).split())[:LONGEST]
+        raise UserError(f"{folder}: its files were changed after they were written: {type(error).__name__}: {told}.")
+
+
+LONGEST = 300  # characters of what is wrong with a changed file
+
+
+def _read(folder: Path, document: dict[str, Any]) -> Run:
+    """What the files of a run say, if nobody changed them."""
+    suite = Suite.model_validate(document["suite"])
+    fields = {name: document[name] for name in ("id", "suite_name", "host", "threads", "titles")}
     seen: dict[str, list[dict[str, Any]]] = {}
     cells: dict[str, Cell] = {}
     torn = False

@@ -59,7 +59,18 @@ def _table(run: Run, kind: Kind, results: list[CellResult]) -> Table | None:
 
 
 # Settings that change what is timed. How a graph runs stands in the caption of rates.
-COMPARED = ("threads", "tf32", "fp32_arithmetic", "layout", "embedding_gradient", "fused_subgraphs", "window")
+COMPARED = (
+    "threads",
+    "autocast",
+    "autotune",
+    "deterministic",
+    "tf32",
+    "fp32_arithmetic",
+    "layout",
+    "embedding_gradient",
+    "fused_subgraphs",
+    "window",
+)
 
 
 def differences(results: list[CellResult]) -> list[str]:

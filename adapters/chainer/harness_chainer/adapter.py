@@ -291,6 +291,7 @@ def describe(session: Session) -> Dict[str, Any]:
         "running_var": "unbiased",
     }
     if not on_cpu:
+        ledger.update(autotune=bool(chainer.config.autotune), deterministic=bool(chainer.config.cudnn_deterministic))
         ledger.update(tf32=tf32, cupy=cuda.cupy.__version__, library=gpu_library())
     if any(isinstance(link, chainer.links.EmbedID) for link in session.model.links()):
         ledger["embedding_gradient"] = "dense"  # which is all that F.embed_id has

@@ -251,10 +251,13 @@ def describe(session: Session) -> Dict[str, Any]:
         "execution": execution(session.block),
         "fused_subgraphs": fused_subgraphs(session.block),
         "tf32": tf32,
+        "deterministic": mx.util.getenv("MXNET_ENFORCE_DETERMINISM") == "1",
         "library": session.library,
         "async_steps": mx.util.getenv("MXNET_ENGINE_TYPE") != "NaiveEngine",
         "running_var": "biased",
     }
+    if session.device != "cpu":
+        ledger["autotune"] = mx.util.getenv("MXNET_CUDNN_AUTOTUNE_DEFAULT") != "0"  # on, unless it is told otherwise
     if session.tables and session.trainer:
         stypes = {session.params[names].grad().stype for names in session.tables}
         ledger["embedding_gradient"] = "dense" if stypes == {"default"} else "sparse"

@@ -280,6 +280,9 @@ def describe(session: Session) -> Dict[str, Any]:
         "async_steps": tensor.place.is_gpu_place(),
         "running_var": "biased",
     }
+    if tensor.place.is_gpu_place():  # builds for CPUs lack these flags
+        flags = paddle.get_flags(["FLAGS_cudnn_exhaustive_search", "FLAGS_cudnn_deterministic"])
+        settings["autotune"], settings["deterministic"] = flags.values()
     if static:
         settings["compilations"] = len(session.run.forward.program_cache)
     if embeddings:

@@ -103,6 +103,7 @@ def prepare(module: nn.Module, places: Dict[str, str], graph: Graph, request: Bu
     for backend in ARITHMETIC:
         backend.fp32_precision = "tf32" if request.precision == "tf32" else "ieee"  # otherwise a GPU may run fp32 rows in TF32
     session = Session(module, places, graph.outputs, request)
+    torch.backends.cudnn.benchmark = request.track == "as-shipped"  # PyTorch's tuning guide advises it where shapes stay the same
     if session.device.type == "cuda":
         torch.cuda.reset_peak_memory_stats(session.device)  # the peak of this session alone
     module.to(session.device, session.dtype, memory_format=LAYOUT)
@@ -225,12 +226,16 @@ def describe(session: Session) -> Dict[str, Any]:
         "interop_threads": torch.get_num_interop_threads(),
         "layout": "channels last" if any(is_channels_last(tensor) for tensor in tensors) else "contiguous",
         "execution": "eager" if session.run is session.module else "torch.compile",
+        "autocast": torch.is_autocast_enabled(tensors[0].device.type),
+        "deterministic": torch.are_deterministic_algorithms_enabled() or torch.backends.cudnn.deterministic,
         "fp32_arithmetic": torch.backends.mkldnn.conv.fp32_precision,
         "tf32": tf32,
         "library": "oneDNN %s" % torch.backends.cpu.get_cpu_capability() if torch.backends.mkldnn.enabled else "native kernels",
         "async_steps": session.device.type == "cuda",
         "running_var": "unbiased",
     }
+    if session.device.type == "cuda":
+        ledger["autotune"] = torch.backends.cudnn.benchmark
     if session.run is not session.module:
         from torch._dynamo.utils import counters
 

@@ -6,6 +6,7 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 
 import numpy as np
 import tensorflow as tf
+from tensorflow.python.framework.config import is_op_determinism_enabled
 from tensorflow.python.framework.convert_to_constants import convert_variables_to_constants_v2
 from tensorflow.python.util import _pywrap_util_port
 
@@ -232,6 +233,7 @@ def describe(session: Session) -> Dict[str, Any]:
         "layout": "NHWC",
         "execution": execution(session),
         "compilations": session.function.experimental_get_tracing_count(),
+        "deterministic": is_op_determinism_enabled(),
         "fp32_arithmetic": "ieee" if os.environ["ONEDNN_DEFAULT_FPMATH_MODE"] == "STRICT" else "reduced",
         "tf32": tf32,
         "library": "oneDNN" if on_cpu and _pywrap_util_port.IsMklEnabled() else "Eigen" if on_cpu else "cuDNN",
