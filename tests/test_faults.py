@@ -52,6 +52,11 @@ def test_a_blemish_is_flagged_and_printed(project, variant, said, changes):
     assert said in (project.result().folder / "tables.md").read_text()
 
 
+def test_the_spread_between_processes_is_told_apart(project):
+    measured(project, "bimodal", processes=2, blocks=3, most_blocks=3)
+    assert re.search(r"median rates of its processes \d+\.?\d*, \d+\.?\d*: a spread of 1\d\.\d%", project.run("show", "--details").out)
+
+
 def test_another_precision_halfway_is_no_number(project):
     cell = measured(project, "other-precision")
     assert (cell.status, cell.rate) == ("parity-failed", None)

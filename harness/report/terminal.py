@@ -1,6 +1,7 @@
 """Tables on a terminal."""
 
 from collections.abc import Iterator, Sequence
+from statistics import median, stdev
 
 import rich.table
 from rich.console import Console, Group, RenderableType
@@ -60,6 +61,15 @@ def _facts(result: CellResult) -> list[str]:
     if result.rate is not None:
         rate = result.rate
         facts.append(f"{rate.steps} steps in {rate.blocks} blocks; CPU time / wall time {result.cpu_per_wall:.2f}")
+    by_process: dict[int, list[float]] = {}
+    for block in result.blocks:
+        by_process.setdefault(block.process, []).append(block.rate)
+    if len(by_process) > 1:
+        medians = [median(rates) for rates in by_process.values()]
+        apart = stdev(medians) / median(medians)
+        facts.append(
+            f"median rates of its processes {', '.join(f'{rate:,.4g}' for rate in medians)}: a spread of {apart:.1%} between processes"
+        )
     if result.first_step_seconds is not None:
         facts.append(f"building and first step {result.first_step_seconds:.1f} s")
     if result.memory.resident is not None:
