@@ -13,6 +13,7 @@ import pydantic
 
 from harness import __version__, checks, flags, paths
 from harness.config import Measure, Suite
+from harness.core.models import MODELS
 from harness.errors import UserError
 from harness.matrix import Cell
 from harness.stats import Rate, rate
@@ -245,7 +246,18 @@ def _read(folder: Path, document: dict[str, Any]) -> Run:
         torn = torn or event["event"] == "torn"
     results = tuple(summarise(cell, seen[key], suite.measure, cell.threads or fields["threads"]) for key, cell in cells.items())
     origin = document.get("origin", {})
+    _check(results, fields["titles"], fields["host"])
     return Run(folder=folder, suite=suite, cells=results, noise=noise, torn=torn, sessions=sessions, origin=origin, **fields)
+
+
+def _check(cells: tuple[CellResult, ...], titles: dict[str, str], host: dict[str, Any]) -> None:
+    """Raise ``KeyError`` where something is missing that every table wants."""
+    for needed in ("cpu", "gpus"):
+        host[needed]
+    for result in cells:
+        titles[result.cell.adapter], MODELS[result.cell.model]
+        for needed in ("framework", "version", "execution", "window") if result.ledger else ():
+            result.ledger[needed]
 
 
 def _memory(events: list[dict[str, Any]]) -> Memory:
@@ -292,7 +304,7 @@ def summarise(cell: Cell, events: list[dict[str, Any]], measure: Measure, thread
     ended = by_kind.get("cell-ended")
     if ended is None:
         return result
-    status, reason = Status(ended["status"]), ended["reason"]
+    status, reason = Status(ended["status"]), str(ended["reason"])
     timed = [event for event in events if event["event"] == "block" and event["label"] == "timed"]
     if status is not Status.OK:
         return result.model_copy(update={"status": status, "reason": reason})

@@ -34,7 +34,11 @@ def rate(steps: Sequence[int], seconds: Sequence[float], work: int) -> Rate:
     if len(steps) != len(seconds) or len(steps) < 2 or min(seconds) <= 0:
         raise ValueError("a rate needs two or more blocks with positive times")
     done, time = np.asarray(steps, float) * work, np.asarray(seconds, float)
-    rates = done / time
+    with np.errstate(over="ignore"):
+        rates = done / time
+        sound = rates.min() > 0 and bool(np.isfinite(np.square(rates).sum()))
+    if not sound:
+        raise ValueError("a rate is finite and above zero")
     return Rate(float(done.sum() / time.sum()), float(np.std(rates, ddof=1)), len(steps), int(sum(steps)), precision(rates))
 
 
