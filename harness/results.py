@@ -212,7 +212,12 @@ def load(folder: Path) -> Run:
     if version != VERSION:
         raise UserError(f"{folder / 'run.json'}: is of version {version}; this harness reads {VERSION}. Use the harness that made it.")
     try:
-        return _read(folder, document)
+        suite = Suite.model_validate(document["suite"])
+        fields = {name: document[name] for name in ("id", "suite_name", "host", "threads", "titles")}
+    except (KeyError, TypeError, pydantic.ValidationError) as error:
+        raise UserError(f"{folder / 'run.json'}: was changed after it was written: {error}.")
+    try:
+        return _read(folder, suite, fields, document.get("origin", {}))
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError) as error:
         told = " ".join(str(error).split())[:LONGEST]
         raise UserError(f"{folder}: its files were changed after they were written: {type(error).__name__}: {told}.")
@@ -221,10 +226,8 @@ def load(folder: Path) -> Run:
 LONGEST = 300  # characters of what is wrong with a changed file
 
 
-def _read(folder: Path, document: dict[str, Any]) -> Run:
+def _read(folder: Path, suite: Suite, fields: dict[str, Any], origin: dict[str, Any]) -> Run:
     """What the files of a run say, if nobody changed them."""
-    suite = Suite.model_validate(document["suite"])
-    fields = {name: document[name] for name in ("id", "suite_name", "host", "threads", "titles")}
     seen: dict[str, list[dict[str, Any]]] = {}
     cells: dict[str, Cell] = {}
     torn = False
@@ -245,7 +248,6 @@ def _read(folder: Path, document: dict[str, Any]) -> Run:
             sessions += 1
         torn = torn or event["event"] == "torn"
     results = tuple(summarise(cell, seen[key], suite.measure, cell.threads or fields["threads"]) for key, cell in cells.items())
-    origin = document.get("origin", {})
     _check(results, fields["titles"], fields["host"])
     return Run(folder=folder, suite=suite, cells=results, noise=noise, torn=torn, sessions=sessions, origin=origin, **fields)
 
