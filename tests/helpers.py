@@ -1,7 +1,9 @@
 """What the tests tell their stories with: a project in a folder, and runs written by hand."""
 
+import functools
 import json
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -113,7 +115,10 @@ class Project:
     def start(self, *arguments: str) -> "subprocess.Popen[str]":
         """Start the command line as a process of its own, for what signals and file descriptors do."""
         command = [sys.executable, "-c", "from harness.cli import main; main(prog_name='harness')", *arguments]
-        return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        # A shell's background jobs ignore SIGINT, and so would all that tests start from one.
+        heed = functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+        pipe = subprocess.PIPE
+        return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, text=True, preexec_fn=heed)
 
     def result(self) -> results.Run:
         return results.load(results.find("last"))

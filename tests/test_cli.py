@@ -47,7 +47,8 @@ def test_version(project):
     [
         (
             ["rnu"],
-            "'rnu' is no command. Did you mean 'run'? There are: compare, doctor, env, export, gold, list, matrix, run, score, show.",
+            "'rnu' is no command. Did you mean 'run'? There are: compare, doctor, env, export, gold, list, matrix, "
+            "resume, run, score, show.",
         ),
         (["env", "instal"], "'instal' is no command. Did you mean 'install'?"),
         (["run", "tinny"], "'tinny' is no suite. Did you mean 'tiny'? There is: tiny."),

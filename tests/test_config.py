@@ -182,7 +182,7 @@ class TestTheUsersFile:
     @pytest.mark.parametrize(
         ("document", "message"),
         [
-            ({"suites": {}}, "config.toml: suites: 'suites' is no field here. There are: containers, environments, version."),
+            ({"suites": {}}, "config.toml: suites: 'suites' is no field here. There are: containers, environments, memory, version."),
             ({"version": 2}, "config.toml: version is 2: Input should be 1."),
             ({"containers": {"engine": 1}}, "config.toml: containers.engine is 1: Input should be a valid string."),
             ({"environments": {"x": {"kind": "interpreter"}}}, "config.toml: environments.x is "),
