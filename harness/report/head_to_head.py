@@ -58,7 +58,7 @@ def _table(run: Run, kind: Kind, results: list[CellResult]) -> Table | None:
     )
 
 
-# Settings that change what is timed. How a graph runs stands in the caption of rates.
+# Settings that change what is timed, threads first. How a graph runs stands in the caption of rates.
 COMPARED = (
     "threads",
     "autocast",
@@ -76,7 +76,8 @@ COMPARED = (
 def differences(results: list[CellResult]) -> list[str]:
     """Name the settings in which the compared cells differ, as their frameworks report them, and who has which."""
     lines = []
-    for setting in COMPARED:
+    swept = len({result.cell.threads for result in results}) > 1  # then they differ because they were asked to
+    for setting in COMPARED[1 if swept else 0 :]:
         values: dict[str, dict[str, None]] = {}
         for result in results:
             if setting in result.ledger:

@@ -118,7 +118,7 @@ def _saturations(run: Run, results: list[CellResult], unit: str) -> Iterator[str
         if len(speeds) < 2:
             continue
         point = saturation(speeds, SATURATED)
-        who = row_title(run, adapter, variant, copy) + (f" on {threads} threads" if threads else "")
+        who = row_title(run, adapter, variant, copy) + (f" on {threads} thread{'' if threads == 1 else 's'}" if threads else "")
         if shaky:
             yield f"{who}: no saturation point is told, since the numbers of batch {', '.join(shaky)} are unstable."
         elif point.reached:
