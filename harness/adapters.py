@@ -20,6 +20,7 @@ class DeviceSpec(pydantic.BaseModel):
     lock: str
     fallback_index: str | None = None
     containerfile: str | None = None  # with it the environment is an image, unless the user says otherwise
+    disk_mib: int | None = pydantic.Field(None, ge=1, strict=True)  # that the environment takes, to be looked for before installing
 
 
 class Gap(pydantic.BaseModel):

@@ -88,6 +88,13 @@ def _choice_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return _config_option(command)
 
 
+def _part_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options that choose cells of a run. Each may be given several times."""
+    for field in ("precision", "device", "mode", "model", "adapter"):
+        command = click.option(f"--{field}", multiple=True, help="Show cells of this one alone.")(command)
+    return command
+
+
 def _suite(source: "Source", name: str | None) -> tuple[str, "Suite"]:
     from harness.suggest import unknown
 
@@ -275,12 +282,13 @@ def show_list(config: Path | None) -> None:
 @click.argument("run", default="last")
 @click.option("--markdown", "as_markdown", is_flag=True, help="Print Markdown.")
 @click.option("--details", is_flag=True, help="Print a line per cell as well: what its number rests on.")
-def show(run: str, as_markdown: bool, details: bool) -> None:
+@_part_options
+def show(run: str, as_markdown: bool, details: bool, **wanted: tuple[str, ...]) -> None:
     """Print the tables of RUN again, from its files: a folder, a run's name, or "last"."""
     from harness import results
-    from harness.report import terminal, whole
+    from harness.report import overview, terminal, whole
 
-    loaded = results.load(results.find(run))
+    loaded = overview.part(results.load(results.find(run)), wanted)
     if loaded.torn:
         click.echo("The last event was cut off and is left out.", err=True)
     console = terminal.console()

@@ -234,7 +234,7 @@ def load(path: Path | None = None) -> Source:
 def _of_this_host() -> Places:
     """Read the user's file. There need not be one, but one that HARNESS_CONFIG names must be there."""
     path = paths.user_config()
-    if not path.is_file():
+    if path is None or not path.is_file():
         if os.environ.get("HARNESS_CONFIG"):
             raise UserError(f"HARNESS_CONFIG is '{path}': there is no such file.")
         return Places()

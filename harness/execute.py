@@ -7,9 +7,10 @@ from collections.abc import Container, Iterable
 from typing import Any
 
 import click
+import msgspec
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from harness import hostinfo, locks, noise, results
+from harness import hostinfo, locks, noise, paths, results
 from harness.adapters import Adapter
 from harness.config import Places, Suite
 from harness.envs import provision
@@ -59,7 +60,7 @@ def execute(
         journal = results.create(name, suite, host, threads, titles, command, origin)
         with locks.of_run(journal.folder):
             for item in planned:  # first of all, so that an interrupted run knows what it lacks
-                journal.write("cell-planned", cell=item.cell.model_dump())
+                journal.write("cell-planned", cell=msgspec.structs.asdict(item.cell))
             return _measure(journal, suite, adapters, places, planned, threads, host)
 
 
@@ -88,7 +89,7 @@ def resume(
             if item.cell.key in ended:
                 journal.write("cell-again", cell=item.cell.key)
             else:
-                journal.write("cell-planned", cell=item.cell.model_dump())
+                journal.write("cell-planned", cell=msgspec.structs.asdict(item.cell))
         return _measure(journal, run.suite, adapters, places, todo, run.threads, host, run.sessions)
 
 
@@ -152,7 +153,10 @@ def tell_healed(run: results.Run, planned: list[Planned]) -> None:
 
 def report(run: results.Run) -> None:
     """Print the tables of ``run`` and write them beside its events as Markdown."""
-    (run.folder / "tables.md").write_text(whole.as_markdown(run), encoding="utf-8")
+    try:
+        paths.write_whole(run.folder / "tables.md", whole.as_markdown(run))
+    except OSError as error:
+        click.echo(f"{run.folder / 'tables.md'}: cannot be written: {error.strerror}.", err=True)
     console = terminal.console()
     for table in whole.rendered(run, console.width):
         console.print(table)

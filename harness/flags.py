@@ -3,11 +3,14 @@
 Pure functions of what the journal holds.
 """
 
-import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from statistics import median
 from typing import Any, NamedTuple, Protocol
 
-import numpy as np
+from harness.events import Built, Finished, WarmedUp
+from harness.stats import kendall
 
 TREND_LEVEL = 0.01  # chance at which a rank correlation of rate and time passes for a trend
 TREND_LEAST = 0.02  # relative change from first to last block below which a trend is not worth a word
@@ -36,18 +39,36 @@ class Timed(Protocol):
     def gpu_processes(self) -> int: ...
 
 
-class Facts(NamedTuple):
-    """``sessions`` are the "built" and "finished" events, each process's in this order."""
+class Session(NamedTuple):
+    """How a process's session began and how it ended, with its ledger at both times. An older run's has an empty one at the end."""
+
+    built: Built
+    finished: Finished
+    before: dict[str, Any]
+    after: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What a cell's events tell, session by session."""
 
     blocks: Sequence[Timed]
     cpu_per_wall: float
     threads: int
-    sessions: Sequence[dict[str, Any]]
+    sessions: Sequence[Session]
     step_seconds: float
-    warm_ups: Sequence[dict[str, Any]] = ()  # the "warmed-up" events
+    warm_ups: Sequence[WarmedUp] = ()
     rivals: int = 1  # workers of this run that were alive together
-    alone: bool = False  # whether it was measured apart from its rivals
+    alone: str | None = None  # why it was measured apart from its rivals, if it was; empty where an older run does not tell
     resumed: bool = False  # whether it was measured when the run was resumed
+
+    @cached_property
+    def rates(self) -> dict[int, list[float]]:
+        """Rates by process, in the order of time."""
+        found: dict[int, list[float]] = {}
+        for block in self.blocks:
+            found.setdefault(block.process, []).append(block.rate)
+        return found
 
 
 def raised(facts: Facts) -> tuple[str, ...]:
@@ -55,17 +76,10 @@ def raised(facts: Facts) -> tuple[str, ...]:
     return tuple(flag for look in LOOKS for flag in look(facts))
 
 
-def _rates(facts: Facts) -> dict[int, list[float]]:
-    """Rates by process, in the order of time."""
-    rates: dict[int, list[float]] = {}
-    for block in facts.blocks:
-        rates.setdefault(block.process, []).append(block.rate)
-    return rates
-
-
 def _alone(facts: Facts) -> Iterator[str]:
-    if facts.alone:
-        yield "measured alone, since memory did not hold all rivals at once: it has no ratios"
+    if facts.alone is not None:
+        why = f" ({facts.alone})" if facts.alone else ""
+        yield f"measured alone, since memory did not hold all rivals at once{why}: it has no ratios"
 
 
 def _resumed(facts: Facts) -> Iterator[str]:
@@ -75,42 +89,44 @@ def _resumed(facts: Facts) -> Iterator[str]:
 
 def _unsteady(facts: Facts) -> Iterator[str]:
     for event in facts.warm_ups:
-        if not event["steady"]:
-            spread = "too few steps to tell" if event["spread"] is None else f"they differed by {event['spread']:.1%}"
-            yield f"not steady after {event['steps']} steps of warm-up ({event['seconds']:.1f} s): {spread}"
+        if not event.steady:
+            spread = "too few steps to tell" if event.spread is None else f"they differed by {event.spread:.1%}"
+            yield f"not steady after {event.steps} steps of warm-up ({event.seconds:.1f} s): {spread}"
 
 
 def _trend(facts: Facts) -> Iterator[str]:
     """A rank test (Kendall), since one slow block at the end is no trend."""
-    from scipy.stats import kendalltau
-
-    for process, rates in _rates(facts).items():
-        if len(rates) < 5 or len(set(rates)) == 1:
+    for process, rates in facts.rates.items():
+        if len(rates) < 5 or max(rates) <= (1 + TREND_LEAST) * min(rates):
             continue
-        found = kendalltau(range(len(rates)), rates)
-        third = max(1, len(rates) // 3)
-        change = np.median(rates[-third:]) / np.median(rates[:third]) - 1
-        if found.pvalue < TREND_LEVEL and abs(change) > TREND_LEAST:
-            tau = f"tau {found.statistic:.2f}{_of_process(process, facts)}"
-            yield f"trend: the rate changed by {change:+.1%} from the first to the last blocks ({tau})"
+        third = len(rates) // 3
+        change = median(rates[-third:]) / median(rates[:third]) - 1
+        if abs(change) <= TREND_LEAST:
+            continue
+        tau, chance = kendall(rates)
+        if chance < TREND_LEVEL:
+            shown = f"tau {tau:.2f}{_of_process(process, facts)}"
+            yield f"trend: the rate changed by {change:+.1%} from the first to the last blocks ({shown})"
 
 
 def _outliers(facts: Facts) -> Iterator[str]:
-    for process, rates in _rates(facts).items():
-        median = float(np.median(rates))
-        slow = [number for number, rate in enumerate(rates, start=1) if rate * OUTLIER < median]
+    for process, rates in facts.rates.items():
+        if min(rates) * OUTLIER >= max(rates):
+            continue
+        middle = median(rates)
+        slow = [number for number, rate in enumerate(rates, start=1) if rate * OUTLIER < middle]
         if slow:
             which = f"{', '.join(map(str, slow))} of {len(rates)}{_of_process(process, facts)}"
-            yield f"outlier: block {which} took up to {median / min(rates):.1f} times the median"
+            yield f"outlier: block {which} took up to {middle / min(rates):.1f} times the median"
 
 
 def _of_process(process: int, facts: Facts) -> str:
-    return f" of process {process + 1}" if len(_rates(facts)) > 1 else ""
+    return f" of process {process + 1}" if len(facts.rates) > 1 else ""
 
 
 def _processes(facts: Facts) -> Iterator[str]:
-    centres = [float(np.median(rates)) for rates in _rates(facts).values()]
-    if len(centres) > 1 and max(centres) / min(centres) - 1 > PROCESSES_APART:
+    centres = [median(rates) for rates in facts.rates.values()] if len(facts.rates) > 1 else [1.0]
+    if max(centres) / min(centres) - 1 > PROCESSES_APART:
         yield f"processes differ: the fastest of {len(centres)} is {max(centres) / min(centres) - 1:.1%} above the slowest"
 
 
@@ -125,13 +141,13 @@ def _gpu(facts: Facts) -> Iterator[str]:
     if throttled:
         reasons = ", ".join(dict.fromkeys(reason for block in throttled for reason in block.throttled))
         yield f"throttled: the GPU lowered its clock in {len(throttled)} of {len(facts.blocks)} blocks ({reasons})"
-    crowd = max((block.gpu_processes for block in facts.blocks), default=0)
+    crowd = max([block.gpu_processes for block in facts.blocks], default=0)
     if crowd > 1 and facts.rivals < crowd:
         yield f"noise: {crowd} processes were on the GPU, {facts.rivals} of them this run's"
 
 
 def _cores(facts: Facts) -> Iterator[str]:
-    taken = max((finished.get("cpus") or 0 for finished in facts.sessions[1::2]), default=0)
+    taken = max((session.finished.cpus or 0 for session in facts.sessions), default=0)
     if taken > facts.threads:
         yield f"cores: it gave itself {taken} CPUs, {facts.threads} were granted"
     if facts.cpu_per_wall > OVER_GRANTED * facts.threads:
@@ -145,18 +161,14 @@ def _short(facts: Facts) -> Iterator[str]:
 
 def _sessions(facts: Facts) -> Iterator[str]:
     """What changed between a session's first and last step, or should have."""
-    for built, finished in zip(facts.sessions[::2], facts.sessions[1::2], strict=False):
-        before, after = built.get("ledger", {}), finished.get("ledger")
-        if after is not None:
-            changed = [f"{name} from {before[name]} to {after[name]}" for name in before if name in after and before[name] != after[name]]
-            if changed:
-                yield f"settings changed while timed: {'; '.join(changed)}"
-        loss, last = built.get("loss"), finished.get("loss")
-        if loss is not None and loss == last:
-            yield f"training does nothing: the loss was {loss:g} in the first step and is in the last"
-        share = finished.get("subnormals", 0.0)
-        if not math.isnan(share) and share > SUBNORMALS:
-            yield f"subnormals: {share:.1%} of the numbers that the session ended with, which slows CPUs"
+    for built, finished, before, after in facts.sessions:
+        changed = [name for name in before if name in after and before[name] != after[name]] if before is not after else []
+        if changed:
+            yield f"settings changed while timed: {'; '.join(f'{name} from {before[name]} to {after[name]}' for name in changed)}"
+        if built.loss is not None and built.loss == finished.loss:
+            yield f"training does nothing: the loss was {built.loss:g} in the first step and is in the last"
+        if finished.subnormals > SUBNORMALS:
+            yield f"subnormals: {finished.subnormals:.1%} of the numbers that the session ended with, which slows CPUs"
 
 
 LOOKS = (_alone, _resumed, _unsteady, _trend, _outliers, _processes, _foreign, _gpu, _cores, _short, _sessions)

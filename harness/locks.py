@@ -21,7 +21,10 @@ def held(wanted: Sequence[str], wait: bool) -> Iterator[None]:
     """
     names = ["cpu", *sorted({f"gpu-{hostinfo.gpu_index(device)}" for device in wanted if devices.kind(device) != "cpu"})] if wanted else []
     folder = paths.cache() / "locks"
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"{folder}: cannot be made: {error.strerror}. Set HARNESS_CACHE to a folder that can be written.")
     with contextlib.ExitStack() as stack:
         for name in names:  # in the same order everywhere, so that two never wait for each other
             stack.enter_context(_held(folder / name, f"device {name}", wait, "Wait for it with --wait, or end it."))
@@ -43,11 +46,15 @@ def _held(path: Path, what: str, wait: bool, way_out: str) -> Iterator[None]:
         lock.acquire(timeout=-1 if wait else 0)
     except filelock.Timeout:
         raise UserError(f"{what} is in use by {_told(holder)}. {way_out}")
+    except OSError as error:
+        raise UserError(f"{lock.lock_file}: cannot be written: {error.strerror}.")
     try:
-        holder.write_text(json.dumps({"process": os.getpid(), "since": time.strftime("%H:%M:%S")}), encoding="utf-8")
+        with contextlib.suppress(OSError):  # who it is may stay unknown
+            holder.write_text(json.dumps({"process": os.getpid(), "since": time.strftime("%H:%M:%S")}), encoding="utf-8")
         yield
     finally:
-        holder.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            holder.unlink()
         lock.release()
 
 

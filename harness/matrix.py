@@ -1,14 +1,16 @@
 """From a suite to cells: which there are, and which of them are N/A before anything runs, and why."""
 
+import functools
 import tomllib
 from collections.abc import Callable, Iterable
 from itertools import product
-from typing import Any
+from typing import Any, NamedTuple
 
+import msgspec
 import pydantic
 
 from harness import devices
-from harness.adapters import Adapter
+from harness.adapters import Adapter, Gap
 from harness.config import EnvironmentSpec, Suite
 from harness.core.errors import GeometryError
 from harness.core.models import MODELS
@@ -16,10 +18,8 @@ from harness.errors import UserError
 from harness.suggest import unknown
 
 
-class Cell(pydantic.BaseModel):
+class Cell(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
     """One thing to measure: framework x model x mode x device x precision x batch x size x execution variant."""
-
-    model_config = pydantic.ConfigDict(extra="forbid", frozen=True)
 
     adapter: str
     model: str
@@ -64,10 +64,8 @@ class Cell(pydantic.BaseModel):
         return devices.kind(self.device)
 
 
-class Planned(pydantic.BaseModel):
+class Planned(NamedTuple):
     """A cell and, where it is N/A, the reason. ``gap`` is that of a known gap, which may be tried all the same."""
-
-    model_config = pydantic.ConfigDict(extra="forbid", frozen=True)
 
     cell: Cell
     reason: str | None = None
@@ -227,25 +225,41 @@ def why_not(cell: Cell, adapter: Adapter) -> str | None:
         return "TF32 is a format of NVIDIA's tensor cores"
     if cell.precision not in manifest.precisions:
         return f"the {manifest.title} adapter runs {', '.join(manifest.precisions)}, not {cell.precision}"
+    return _no_network(cell.model, cell.size)
+
+
+@functools.cache
+def _no_network(model: str, size: int) -> str | None:
+    """Return why there is no such network, if there is none."""
     try:
-        MODELS[cell.model].build(cell.size)
+        MODELS[model].build(size)
     except GeometryError as error:
-        return f"no network at {cell.size} {MODELS[cell.model].size_unit}: {error}"
+        return f"no network at {size} {MODELS[model].size_unit}: {error}"
     return None
+
+
+@functools.cache
+def _ops(model: str, size: int, mode: str) -> frozenset[str]:
+    """Which ops a network has in training, or in inference."""
+    graph = MODELS[model].build(size)
+    return frozenset(node.op for node in (graph if mode == "train" else graph.for_inference()).nodes)
 
 
 def known_gap(cell: Cell, adapter: Adapter) -> str | None:
     """Return the reason of the adapter's first gap that is about ``cell``. The network must fit the cell's size."""
-    if not adapter.gaps:
-        return None
-    graph = MODELS[cell.model].build(cell.size)
-    ops = {node.op for node in (graph if cell.mode == "train" else graph.for_inference()).nodes}
-    for gap in adapter.gaps:
-        wanted = gap.model_dump(exclude_none=True, exclude={"reason", "op", "device"})
-        here = all(getattr(cell, field) == value for field, value in wanted.items())
-        if here and (gap.op is None or gap.op in ops) and gap.device in (None, cell.device, cell.device_kind):
-            return gap.reason
-    return None
+    return next((gap.reason for gap in adapter.gaps if _is_about(gap, cell)), None)
+
+
+ALIKE = tuple(field for field in Gap.model_fields if field in Cell.__struct_fields__ and field != "device")
+
+
+def _is_about(gap: Gap, cell: Cell) -> bool:
+    """Whether all that the gap names is the cell's."""
+    if gap.device not in (None, cell.device, cell.device_kind):
+        return False
+    if any(getattr(gap, field) not in (None, getattr(cell, field)) for field in ALIKE):
+        return False
+    return gap.op is None or gap.op in _ops(cell.model, cell.size, cell.mode)
 
 
 def device_missing(gpus: list[dict[str, Any]]) -> Callable[[str], str | None]:

@@ -9,8 +9,6 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import NamedTuple, Protocol
 
-import numpy as np
-
 from harness.stats import LEVEL, centre, location, student
 
 Pair = tuple[float, float]
@@ -65,11 +63,11 @@ def ratio(processes: Sequence[Sequence[Pair]]) -> Ratio | None:
     ``processes`` has the pairs of each pair of worker processes. With one, the interval is that of its pairs; with
     several, processes have an error of their own, and it is Student's on their estimates.
     """
-    logs = [np.array([math.log(a / b) for a, b in pairs]) for pairs in processes if pairs]
+    logs = [[math.log(a / b) for a, b in pairs] for pairs in processes if pairs]
     count = sum(map(len, logs))
     if count < 2:
         return None
-    values, interval = (logs[0], location) if len(logs) == 1 else (np.array([centre(part) for part in logs]), student)
+    values, interval = (logs[0], location) if len(logs) == 1 else (list(map(centre, logs)), student)
     value, low, high = map(math.exp, interval(values, LEVEL))
     _, lowest, highest = map(math.exp, interval(values, VERDICT_LEVEL))
     return Ratio(value, low, high, (lowest, highest), count, len(logs))

@@ -5,12 +5,15 @@ import statistics
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+import msgspec
+
 from harness import checks, devices, noise
 from harness.adapters import Adapter
 from harness.config import Measure
 from harness.core.jobs import Job
+from harness.events import Check
 from harness.matrix import Cell
-from harness.results import Check, Journal
+from harness.results import Journal
 from harness.statuses import Status
 from harness.worker import Worker, WorkerFailed
 
@@ -98,7 +101,7 @@ class Rival:
 
 def job_of(cell: Cell, adapter: Adapter, cpus: list[int], seed: int, build: str = "lowered", images: dict[str, str] | None = None) -> Job:
     """Return the job document of ``cell``; ``build`` is "lowered", or "native" for the adapter's hand-written twin."""
-    fields = cell.model_dump(exclude={"adapter", "copy_number", "threads"})
+    fields = {name: value for name, value in msgspec.structs.asdict(cell).items() if name not in ("adapter", "copy_number", "threads")}
     manifest = adapter.manifest
     fields.update(device=devices.inside(cell.device), package=manifest.package, gates=gates(manifest.gates, cell.precision), images=images)
     return Job(adapter=cell.adapter, cpus=tuple(cpus), seed=seed, build=build, **fields)
@@ -128,7 +131,7 @@ def prove(rival: Rival, job: Job, tell: Tell = _silent, phases: Sequence[str] = 
     for phase in phases:
         tell(rival.cell.key, PROOFS[phase])
         event = rival.ask({"do": phase}, LIMITS[phase])
-        found = [Check.model_validate(check) for check in event["checks"]]
+        found = msgspec.convert(event["checks"], list[Check])
         status, failure = Status.PARITY_FAILED, checks.first_failure(found)
         if phase == "sync":
             status, failure = Status.SYNC_FAILED, checks.first_share(found)

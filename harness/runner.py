@@ -83,7 +83,7 @@ class Runner:
         self._first_round = session * SESSIONS_APART
         self._alive: list[Rival] = []
         self._ended: set[str] = set()
-        self._later: list[Cell] = []
+        self._later: list[tuple[Cell, str]] = []  # cells to be measured alone, and why
         self._parity: dict[tuple[str, ...], dict[str, Any]] = dict(proofs or {})  # answers of proofs that several cells share
 
     def run(self, planned: list[Planned]) -> None:
@@ -123,16 +123,15 @@ class Runner:
         """Give every cell a fresh worker, alternate their blocks, and let the workers go; then those that had no room, alone."""
         self._later = []
         self._together(cells, process, self._first_round)
-        for number, cell in enumerate(self._later, start=1):
-            self.journal.write("alone", cell=cell.key, process=process)
+        for number, (cell, reason) in enumerate(self._later, start=1):
+            self.journal.write("alone", cell=cell.key, process=process, reason=reason)
             self._together([cell], process, self._first_round + number * ROUNDS_APART)
 
     def _together(self, cells: list[Cell], process: int, first_round: int) -> None:
         room = Room()
         for cell in cells:
             if self._alive and not room.for_another():
-                self._later.append(cell)
-                self.tell(cell.key, "there is no memory for it beside its rivals; it will be measured alone")
+                self._put_off(cell, "what its rivals left may not do")
                 continue
             outcome = self.outcomes[cell.adapter, cell.device_kind]
             assert not isinstance(outcome, EnvFailed)
@@ -157,10 +156,13 @@ class Runner:
                 beside = len(self._alive) > 1
                 self._dismiss(rival)
                 if failure.status is Status.OOM and beside:  # the memory may do for one
-                    self._later.append(rival.cell)
-                    self.tell(rival.cell.key, "there is no memory for it beside its rivals; it will be measured alone")
+                    self._put_off(rival.cell, failure.reason)
                 else:
                     self._end(rival.cell, failure.status, failure.reason)
+
+    def _put_off(self, cell: Cell, reason: str) -> None:
+        self._later.append((cell, reason))
+        self.tell(cell.key, f"there is no memory for it beside its rivals ({reason}); it will be measured alone")
 
     def _dismiss(self, rival: Rival) -> None:
         """End a rival's worker, before anything else runs: a hung one would spoil the next cell."""
@@ -198,7 +200,7 @@ class Runner:
                 rival = Rival(cell, worker, self.journal, process)
                 self._alive.append(rival)
         except OSError as error:
-            self._end(cell, Status.ENV_FAILED, f"{environment.python} cannot be started: {error.strerror}")
+            self._end(cell, Status.ENV_FAILED, f"the worker cannot be started: {error.filename or environment.python}: {error.strerror}")
             return
         self._guard(rival, action)
 

@@ -3,13 +3,16 @@
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from harness import checks, config, hostinfo, staging
 from harness.adapters import discover
 from harness.config import Measure, Places
 from harness.envs import provision
 from harness.envs.base import EnvFailed, Environment
+from harness.events import Check
 from harness.matrix import Cell
-from harness.results import Check, Journal
+from harness.results import Journal
 from harness.rival import LIMITS, Rival, done, job_of, prove
 from harness.statuses import Status
 from harness.worker import Worker, WorkerFailed
@@ -45,7 +48,7 @@ def proof(cell: Cell, environment: Environment, cpus: list[int], log: Path) -> d
     try:
         worker.ask(job_of(cell, adapter, cpus, 1).to_json(), LIMITS["start"])
         answer = worker.ask({"do": "parity"}, LIMITS["parity"])
-        failure = checks.first_failure([Check.model_validate(check) for check in answer["checks"]])
+        failure = checks.first_failure(msgspec.convert(answer["checks"], list[Check]))
         if failure:
             raise WorkerFailed(Status.PARITY_FAILED, failure)
         return {field: value for field, value in answer.items() if field != "event"}

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from harness import paths
 from harness.adapters import Adapter
+from harness.errors import UserError
 
 MAIN = "from harness.core.worker import main\n\nmain()\n"
 
@@ -31,15 +32,25 @@ def stage(adapter: Adapter) -> tuple[Path, str]:
         digest.update(f"{name}\0{len(content)}\0".encode() + content)
     target = paths.cache() / "staged" / f"{adapter.name}-{digest.hexdigest()[:16]}"
     if not target.is_dir():
-        target.parent.mkdir(parents=True, exist_ok=True)
-        partial = Path(tempfile.mkdtemp(dir=target.parent))
+        try:
+            _write(contents, target)
+        except OSError as error:
+            raise UserError(f"{target.parent}: cannot be written: {error.strerror}. Set HARNESS_CACHE to a folder that can.")
+    return target, digest.hexdigest()
+
+
+def _write(contents: dict[str, bytes], target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    partial = Path(tempfile.mkdtemp(dir=target.parent))
+    try:
         for name, content in contents.items():
             (partial / name).parent.mkdir(parents=True, exist_ok=True)
             (partial / name).write_bytes(content)
         for path in (partial, *partial.rglob("*")):  # a container's user may be another than this one
             path.chmod(0o755 if path.is_dir() else 0o644)
-        try:
-            partial.rename(target)
-        except OSError:  # another process was first; its copy is the same
-            shutil.rmtree(partial)
-    return target, digest.hexdigest()
+        partial.rename(target)
+    except OSError:
+        if not target.is_dir():  # else another process was first, and its copy is the same
+            raise
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)

@@ -1,14 +1,18 @@
-"""Statistics of a cell's blocks. Pure functions of recorded samples."""
+"""Statistics of a cell's blocks. Pure functions of recorded samples.
+
+Plain Python for few values, since a run may have many cells of ten blocks each, for which numpy takes ten times as long.
+"""
 
 import math
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import NamedTuple
 
 import numpy as np
 from scipy.special import stdtrit
 
 LEVEL = 0.95
+FEW = 20  # values up to which plain Python is faster than numpy
 
 
 class Rate(NamedTuple):
@@ -33,24 +37,23 @@ def rate(steps: Sequence[int], seconds: Sequence[float], work: int) -> Rate:
     """
     if len(steps) != len(seconds) or len(steps) < 2 or min(seconds) <= 0:
         raise ValueError("a rate needs two or more blocks with positive times")
-    done, time = np.asarray(steps, float) * work, np.asarray(seconds, float)
-    with np.errstate(over="ignore"):
-        rates = done / time
-        sound = rates.min() > 0 and bool(np.isfinite(np.square(rates).sum()))
-    if not sound:
+    rates = [count * work / time for count, time in zip(steps, seconds, strict=True)]
+    middle = math.fsum(rates) / len(rates)
+    std = math.sqrt(math.fsum((one - middle) ** 2 for one in rates) / (len(rates) - 1))
+    if min(rates) <= 0 or not math.isfinite(std):
         raise ValueError("a rate is finite and above zero")
-    return Rate(float(done.sum() / time.sum()), float(np.std(rates, ddof=1)), len(steps), int(sum(steps)), precision(rates))
+    return Rate(sum(steps) * work / math.fsum(seconds), std, len(steps), sum(steps), precision(rates))
 
 
 def precision(rates: Sequence[float]) -> float:
     """Return half the 95 % interval of the rates' centre, relative to it; infinite for fewer than two."""
     if len(rates) < 2:
         return math.inf
-    low, high = location(np.log(np.asarray(rates, float)))[1:]
+    low, high = location(list(map(math.log, rates)))[1:]
     return (high - low) / 2
 
 
-def location(values: np.ndarray, level: float = LEVEL) -> tuple[float, float, float]:
+def location(values: Sequence[float], level: float = LEVEL) -> tuple[float, float, float]:
     """Return the centre of ``values`` and the bounds of its interval.
 
     The Hodges-Lehmann estimate (the median of all pairwise means) with the interval that inverts Wilcoxon's signed-rank
@@ -61,29 +64,44 @@ def location(values: np.ndarray, level: float = LEVEL) -> tuple[float, float, fl
     return signed_rank(values, level) if 2.0 ** (1 - len(values)) <= 1 - level else student(values, level)
 
 
-def student(values: np.ndarray, level: float = LEVEL) -> tuple[float, float, float]:
+def student(values: Sequence[float], level: float = LEVEL) -> tuple[float, float, float]:
     """Return the mean and the bounds of Student's interval."""
-    middle = float(values.mean())
-    reach = float(stdtrit(len(values) - 1, (1 + level) / 2) * values.std(ddof=1) / math.sqrt(len(values)))
+    middle = math.fsum(values) / len(values)
+    std = math.sqrt(math.fsum((value - middle) ** 2 for value in values) / (len(values) - 1))
+    reach = _t(len(values) - 1, level) * std / math.sqrt(len(values))
     return middle, middle - reach, middle + reach
 
 
-def signed_rank(values: np.ndarray, level: float = LEVEL) -> tuple[float, float, float]:
+@cache
+def _t(freedom: int, level: float) -> float:
+    return float(stdtrit(freedom, (1 + level) / 2))
+
+
+def signed_rank(values: Sequence[float], level: float = LEVEL) -> tuple[float, float, float]:
     """Return the Hodges-Lehmann estimate and the bounds of its interval, for as many values as ``level`` needs."""
-    means, place = _pairwise_means(values), _place(len(values), level)
-    return float(np.median(means)), float(means[place - 1]), float(means[-place])
+    means, place = _pairwise_means(tuple(values)), _place(len(values), level)
+    return _median(means), means[place - 1], means[-place]
 
 
-def centre(values: np.ndarray) -> float:
+def centre(values: Sequence[float]) -> float:
     """Return the Hodges-Lehmann estimate alone, for any number of values."""
-    return float(np.median(_pairwise_means(values)))
+    return _median(_pairwise_means(tuple(values)))
 
 
-def _pairwise_means(values: np.ndarray) -> np.ndarray:
+@lru_cache(maxsize=1)  # intervals of several levels are asked for one after the other
+def _pairwise_means(values: tuple[float, ...]) -> list[float]:
     """The means of all pairs of values, each with itself too, in order."""
-    rows, columns = np.triu_indices(len(values))
-    means: np.ndarray = np.sort((values[rows] + values[columns]) / 2)
-    return means
+    if len(values) > FEW:
+        rows, columns = np.triu_indices(len(values))
+        many = np.asarray(values)
+        found: list[float] = np.sort((many[rows] + many[columns]) / 2).tolist()
+        return found
+    return sorted([(one + other) / 2 for place, one in enumerate(values) for other in values[place:]])
+
+
+def _median(ordered: Sequence[float]) -> float:
+    half = len(ordered) // 2
+    return ordered[half] if len(ordered) % 2 else (ordered[half - 1] + ordered[half]) / 2
 
 
 @cache
@@ -99,3 +117,22 @@ def _place(count: int, level: float) -> int:
         grown[rank:] += shares / 2
         shares = grown
     return int(np.searchsorted(np.cumsum(shares), (1 - level) / 2, side="right"))
+
+
+def kendall(values: Sequence[float]) -> tuple[float, float]:
+    """Return Kendall's tau of ``values`` and their places, and the chance of one so far from 0 in a random order.
+
+    A pair of equal values counts half for each side. The distribution is exact (Hollander, Wolfe and Chicken, section 8.1).
+    """
+    pairs = len(values) * (len(values) - 1) / 2
+    falling = sum([(one > other) + (one == other) / 2 for place, one in enumerate(values) for other in values[place + 1 :]])
+    return 1 - 2 * falling / pairs, _chance(len(values), math.ceil(min(falling, pairs - falling)))
+
+
+@cache
+def _chance(count: int, falling: int) -> float:
+    """How many of all orders of ``count`` values have at most ``falling`` pairs that fall, or at most so many that rise."""
+    shares = np.ones(1)
+    for size in range(2, count + 1):  # the value that comes in falls behind 0 to size - 1 others
+        shares = np.convolve(shares, np.full(size, 1 / size))
+    return min(1.0, 2 * float(shares[: falling + 1].sum()))

@@ -1,7 +1,8 @@
 """What the tests tell their stories with: a project in a folder, and runs written by hand."""
 
-import functools
 import json
+import os
+import resource
 import shutil
 import signal
 import subprocess
@@ -10,6 +11,7 @@ import time
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import msgspec
 import psutil
 from click.testing import CliRunner
 
@@ -22,6 +24,11 @@ ROOT = Path(__file__).resolve().parent.parent
 NUMPY = ROOT / "tests" / "fixtures" / "adapters" / "numpy"
 QUICK = {"warmup_seconds": 0, "warmup_steps": 1, "blocks": 3, "most_blocks": 3, "block_seconds": 0.001, "unstable_above": 1000}
 CELL = {"model": "mobilenet", "mode": "infer", "device": "cpu", "precision": "fp32", "batch": 2, "size": 32}
+
+
+def examples(few: int) -> int:
+    """How many inputs a reader meets: ``few``, or as many as HARNESS_EXAMPLES says."""
+    return max(few, int(os.environ.get("HARNESS_EXAMPLES", "0")))
 
 
 def toml(value: Any) -> str:
@@ -112,13 +119,19 @@ class Project:
         result = CliRunner().invoke(cli.main, arguments, catch_exceptions=False, prog_name="harness")
         return Outcome(result.exit_code, result.stdout, result.stderr)
 
-    def start(self, *arguments: str) -> "subprocess.Popen[str]":
-        """Start the command line as a process of its own, for what signals and file descriptors do."""
+    def start(self, *arguments: str, largest_file: int = resource.RLIM_INFINITY) -> "subprocess.Popen[str]":
+        """Start the command line as a process of its own, for what signals and file descriptors do.
+
+        Writing beyond ``largest_file`` bytes fails like on a full disk.
+        """
         command = [sys.executable, "-c", "from harness.cli import main; main(prog_name='harness')", *arguments]
-        # A shell's background jobs ignore SIGINT, and so would all that tests start from one.
-        heed = functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
         pipe = subprocess.PIPE
-        return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, text=True, preexec_fn=heed)
+
+        def prepare() -> None:
+            signal.signal(signal.SIGINT, signal.SIG_DFL)  # a shell's background jobs ignore it, and so would all that they start
+            resource.setrlimit(resource.RLIMIT_FSIZE, (largest_file, largest_file))
+
+        return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, text=True, preexec_fn=prepare)
 
     def result(self) -> results.Run:
         return results.load(results.find("last"))
@@ -143,6 +156,11 @@ class Project:
         return found
 
 
+def strays() -> list[psutil.Process]:
+    """What the fixture adapters started and left."""
+    return [process for process in psutil.process_iter(["cmdline"]) if "child-of-a-worker" in (process.info["cmdline"] or [])]
+
+
 class Recorder:
     """Writes a run's files event by event, as a run does."""
 
@@ -154,7 +172,7 @@ class Recorder:
 
     def plan(self, adapter: str, **changes: Any) -> Cell:
         cell = Cell(**{**CELL, "adapter": adapter, "variant": "eager", **changes})
-        self.journal.write("cell-planned", cell=cell.model_dump())
+        self.journal.write("cell-planned", cell=msgspec.structs.asdict(cell))
         return cell
 
     def ended(self, cell: Cell, status: str, reason: str = "") -> Cell:

@@ -5,23 +5,21 @@ HARNESS_EXAMPLES says how many inputs each reader meets; a few by default.
 
 import copy
 import json
-import os
 import shutil
 
 import pytest
 from click.testing import CliRunner
-from helpers import NUMPY, Recorder, write_toml
+from helpers import NUMPY, Recorder, examples, write_toml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from harness import adapters, cli, results
-from harness.core import jobs
+from harness import adapters, cli, pictures, results
+from harness.core import images, jobs
 from harness.core.errors import HarnessError
 from harness.errors import UserError
 from harness.report import whole
 
-EXAMPLES = int(os.environ.get("HARNESS_EXAMPLES", "150"))
-MANY = settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
+MANY = settings(max_examples=examples(150), deadline=None, suppress_health_check=list(HealthCheck))
 LEAVES = st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats() | st.text(max_size=12) | st.just("../../etc/passwd")
 JUNK = st.recursive(
     LEAVES, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3), max_leaves=6
@@ -152,3 +150,30 @@ def test_options_of_the_command_line(project, options):
     result = CliRunner().invoke(cli.main, ["run", "--dry-run", *arguments], prog_name="harness")
     assert result.exit_code in (0, 2), (arguments, result.exception)
     assert result.exit_code == 0 or result.stderr.strip()
+
+
+@MANY
+@given(options=st.lists(st.tuples(st.sampled_from(("adapter", "device", "model", "mode", "precision")), WORDS), max_size=2), name=WORDS)
+def test_options_of_what_is_shown(written, options, name):
+    folder, document, events = written
+    (folder / "run.json").write_text(json.dumps(document))
+    (folder / "events.jsonl").write_text("".join(json.dumps(event) + "\n" for event in events))
+    for run in (str(folder), name):
+        result = CliRunner().invoke(cli.main, ["show", *(f"--{field}={word}" for field, word in options), "--", run], prog_name="harness")
+        assert result.exit_code in (0, 2), (options, name, result.exception)
+        assert result.exit_code == 0 or result.stderr.strip()
+
+
+@MANY
+@given(
+    content=st.binary(max_size=60),
+    start=st.sampled_from((b"", b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff\xe0", b"GIF89a", b"BM", b"RIFF", b"P6 9 9 255\n")),
+)
+def test_an_image_that_is_none(folder, content, start):
+    """What begins like a picture is opened, and may be one."""
+    for kind in images.KINDS:
+        (folder / f"{kind}.png").write_bytes(start + content)
+    try:
+        pictures.packed(folder, 8)
+    except UserError as refused:
+        assert str(folder) in str(refused)

@@ -4,7 +4,7 @@ import pytest
 
 from harness.checks import first_failure, judge
 from harness.config import Measure
-from harness.results import Check
+from harness.events import Check
 from harness.stats import Rate
 from harness.statuses import Status
 

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from helpers import ROOT, suite, write_toml
+from helpers import ROOT, examples, suite, write_toml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -226,7 +226,7 @@ def places(value: object, path: tuple = ()) -> list[tuple]:
     return [path] * bool(path) + [place for key, child in children for place in places(child, (*path, key))]
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(400), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_no_document_makes_it_crash(tmp_path, data):
     """Mutations of a valid document are either valid too or refused with a message."""

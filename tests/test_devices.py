@@ -1,5 +1,6 @@
 """How a device may be called, and what a worker is told of one that is named by UUID."""
 
+import msgspec
 import pytest
 from helpers import CELL, NUMPY, Recorder
 
@@ -52,6 +53,6 @@ def test_tables_say_which_gpu_it_is():
     gpus = [{"index": 0, "name": "Small", "uuid": OTHER}, {"index": 1, "name": "Large", "uuid": UUID}]
     recorder = Recorder()
     recorder.ended(recorder.plan("alpha", device=UUID), "unsupported", "x")
-    run = recorder.load().model_copy(update={"host": {"cpu": "Test CPU", "gpus": gpus}})
+    run = msgspec.structs.replace(recorder.load(), host={"cpu": "Test CPU", "gpus": gpus})
     named = {device: device_line(run, device, list(run.cells)).partition(";")[0] for device in ("cpu", "cuda", "cuda:1", UUID, "cuda:2")}
     assert named == {"cpu": "Test CPU", "cuda": "Small", "cuda:1": "Large", UUID: "Large", "cuda:2": "cuda:2"}

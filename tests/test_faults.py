@@ -3,8 +3,8 @@
 import os
 import re
 
-import psutil
 import pytest
+from helpers import strays
 
 from harness import rival
 
@@ -85,8 +85,7 @@ def test_a_known_time_is_told_within_one_per_cent(project):
 def test_a_child_that_left_the_group_is_ended_with_its_worker(project):
     cell = measured(project, "leaves-child", blocks=3, most_blocks=3)
     assert cell.status == "ok", cell.reason
-    strays = [p for p in psutil.process_iter(["cmdline"]) if "child-of-a-worker" in (p.info["cmdline"] or [])]
-    assert strays == []
+    assert strays() == []
 
 
 FAULTY = {"out-of-memory": "oom", "hangs": "timeout", "crashes": "crashed", "raises": "crashed", "exits": "crashed", "nan": "parity-failed"}

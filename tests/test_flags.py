@@ -5,7 +5,8 @@ from typing import NamedTuple
 import pytest
 
 from harness import flags
-from harness.flags import Facts
+from harness.events import Built, Finished, WarmedUp
+from harness.flags import Facts, Session
 
 
 class Timed(NamedTuple):
@@ -18,20 +19,20 @@ class Timed(NamedTuple):
 
 
 CLEAN = [100.0, 101.0, 99.5, 100.5, 99.0, 100.2, 101.1, 99.8]
-SESSION = [{"ledger": {"compilations": 1, "layout": "NCHW"}, "loss": 2.0}, {"ledger": {"compilations": 1, "layout": "NCHW"}, "loss": 1.5}]
+LEDGER = {"compilations": 1, "layout": "NCHW"}
+
+
+def session(ledger=LEDGER, **finished):
+    return [Session(Built("cell", loss=2.0), Finished("cell", **{"finite": True, "loss": 1.5, **finished}), LEDGER, ledger)]
 
 
 def facts(rates=CLEAN, **changes):
     blocks = [Timed(0, number, rate) for number, rate in enumerate(rates)]
-    return Facts(**{"blocks": blocks, "cpu_per_wall": 1.9, "threads": 2, "sessions": SESSION, "step_seconds": 0.1, **changes})
+    return Facts(**{"blocks": blocks, "cpu_per_wall": 1.9, "threads": 2, "sessions": session(), "step_seconds": 0.1, **changes})
 
 
 def test_a_clean_cell_has_none():
     assert flags.raised(facts()) == ()
-
-
-def session(**finished):
-    return [SESSION[0], {**SESSION[1], **finished}]
 
 
 @pytest.mark.parametrize(
@@ -45,11 +46,11 @@ def session(**finished):
         ),
         (facts(blocks=[Timed(0, 0, 100.0, 0.0), Timed(0, 1, 100.0, 1.3)]), "noise: others used up to 1.3 cores during 1 of 2 blocks"),
         (
-            facts(warm_ups=[{"steady": True}, {"steady": False, "spread": 0.31, "steps": 40, "seconds": 20.04}]),
+            facts(warm_ups=[WarmedUp("cell", steady=True), WarmedUp("cell", steady=False, spread=0.31, steps=40, seconds=20.04)]),
             "not steady after 40 steps of warm-up (20.0 s): they differed by 31.0%",
         ),
         (
-            facts(warm_ups=[{"steady": False, "spread": None, "steps": 2, "seconds": 30.0}]),
+            facts(warm_ups=[WarmedUp("cell", steady=False, spread=None, steps=2, seconds=30.0)]),
             "not steady after 2 steps of warm-up (30.0 s): too few",
         ),
         (
@@ -72,7 +73,7 @@ def test_a_blemish_is_told_with_its_number(changed, said):
 
 def test_old_events_without_the_new_fields_raise_nothing():
     blocks = [Timed(0, number, rate, None) for number, rate in enumerate(CLEAN)]
-    assert flags.raised(facts(blocks=blocks, sessions=[{"ledger": {"a": 1}}, {}])) == ()
+    assert flags.raised(facts(blocks=blocks, sessions=session(ledger={}, loss=None))) == ()
 
 
 def test_a_slow_block_is_named_with_its_process():

@@ -1,6 +1,7 @@
 """Cells: what is read as a number with its spread, as no number, and what is refused in a sentence."""
 
 import pytest
+from helpers import examples
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -86,7 +87,7 @@ def test_what_is_refused(text, spread, message):
         read(text, spread)
 
 
-@settings(max_examples=4000)
+@settings(max_examples=examples(4000))
 @given(TEXTS, st.one_of(st.just(""), TEXTS))
 @example("9" * 5000, "")
 def test_any_text_is_read_or_refused(text, spread):

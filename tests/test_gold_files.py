@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from helpers import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -10,7 +11,7 @@ from harness.errors import UserError
 from harness.gold import files
 from harness.gold.records import Value
 
-MANY = settings(max_examples=2000, suppress_health_check=[HealthCheck.too_slow])
+MANY = settings(max_examples=examples(2000), suppress_health_check=[HealthCheck.too_slow])
 TITLES = ("framework", "model", "value", "std", "unit", "PyTorch", "TF", "AlexNet", "AlexNet_pm", "ResNet-50, batch 8", "_pm", "")
 NUMBERS = ("5", "1,554", "1547 ± 316", "0", "-1", "N/A", " ", "img/s", "ms", "1.3%", "é", "\ud800", "\x00")
 WORDS = st.sampled_from([*TITLES, *NUMBERS])

@@ -1,7 +1,7 @@
 """The gold tables that ship, against figures worked out apart from them; and gold files of users' own."""
 
 import pytest
-from helpers import write_toml
+from helpers import examples, write_toml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -190,7 +190,7 @@ WORDS = st.sampled_from(["", "ms", "images/s", "train", "absolute", "framework,A
 VALUES = st.one_of(st.booleans(), st.integers(-5, 5), WORDS)
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(
     changes=st.dictionaries(st.sampled_from([*FILE, "columns", "repeats", "x"]), VALUES | st.lists(VALUES, max_size=2), max_size=3),
     spec=st.dictionaries(st.sampled_from([*published.ColumnSpec.model_fields, "x"]), VALUES, max_size=4),

@@ -4,6 +4,7 @@ import csv
 import io
 import statistics
 
+import msgspec
 import pytest
 from helpers import Recorder
 
@@ -159,7 +160,7 @@ def test_rivals_have_ratios_to_the_baseline_at_the_same_batch():
     recorder.latencies(recorder.plan("alpha", batch=1), [[0.02] * 3] * 8)
     recorder.latencies(recorder.plan("beta", batch=1), [[0.01] * 3] * 8)
     run = recorder.load()
-    run = run.model_copy(update={"suite": run.suite.model_copy(update={"adapters": ("alpha", "beta")})})
+    run = msgspec.structs.replace(run, suite=run.suite.model_copy(update={"adapters": ("alpha", "beta")}))
     assert [row["ratio"] for row in rows(latency.sheets(run)[0])] == ["1", "2.000 [2.000, 2.000] faster"]
 
 
@@ -201,7 +202,7 @@ def test_the_paper_s_columns():
     run = recorder.load()
     host = {**run.host, "hostname": "h", "system": "Linux 6.1", "machine": "x86_64", "memory_bytes": 2**33}
     host["cpu_topology"] = {"sockets": 2, "cores_per_socket": 8, "threads_per_core": 2, "logical": 32}
-    text = columns29.exported(run.model_copy(update={"host": host}))
+    text = columns29.exported(msgspec.structs.replace(run, host=host))
     first, second = csv.DictReader(io.StringIO(text))
     assert len(first) == 29 and None not in first
     expected = {"sweep_id": "1", "repeat_id": "1", "batch_size": "4", "iters": "3", "warmup_iters": "2", "median_ms": "20.000"}

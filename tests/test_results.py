@@ -36,7 +36,7 @@ def test_only_timed_blocks_count(run):
 def test_loading_again_gives_the_same_digits(run):
     before = run.load()
     assert results.load(run.journal.folder) == before
-    assert results.load(run.journal.folder).model_dump_json() == before.model_dump_json()
+    assert repr(results.load(run.journal.folder)) == repr(before)
 
 
 @pytest.mark.parametrize("cut", [1, 10, 40])

@@ -5,7 +5,7 @@ import io
 import json
 
 import pytest
-from helpers import Recorder
+from helpers import Recorder, examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -234,7 +234,7 @@ def test_gold_show(project):
 CELLS = st.sampled_from(["1", "5 ± 1", "1e15", "1e-9", "1e-9 ± 1e15", "N/A", "3 ± 0", "7 ± 50%", "0", "x"])
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], deadline=None)
+@settings(max_examples=examples(150), suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], deadline=None)
 @given(
     st.lists(st.lists(CELLS, min_size=3, max_size=3), min_size=1, max_size=4),
     st.sampled_from(["terminal", "markdown", "csv", "json"]),

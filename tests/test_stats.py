@@ -3,10 +3,11 @@
 import math
 
 import pytest
+import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.stats import Rate, rate
+from harness.stats import Rate, kendall, rate
 
 POSITIVE = st.floats(1e-6, 1e6)
 
@@ -49,3 +50,14 @@ def test_units(seconds, factor):
     rounding = 1e-9 * 3 / min(seconds)
     assert many.mean == pytest.approx(one.mean * factor) and many.std == pytest.approx(one.std * factor, abs=rounding * factor)
     assert slow.mean == pytest.approx(one.mean / factor) and slow.std == pytest.approx(one.std / factor, abs=rounding)
+
+
+@given(st.lists(POSITIVE, min_size=3, max_size=30, unique=True))
+def test_kendall_s_test_is_scipy_s(values):
+    tau, chance = kendall(values)
+    truth = scipy.stats.kendalltau(range(len(values)), values, method="exact")
+    assert tau == pytest.approx(truth.statistic, abs=1e-12) and chance == pytest.approx(truth.pvalue, abs=1e-12)
+
+
+def test_values_that_are_all_equal_have_no_trend():
+    assert kendall([1.0] * 6) == (0.0, 1.0)

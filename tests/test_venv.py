@@ -8,6 +8,7 @@ import zipfile
 
 import pytest
 
+from harness import paths
 from harness.config import EnvironmentSpec, Places
 from harness.envs import interpreter, provision, venv
 from harness.envs.base import EnvFailed
@@ -287,3 +288,18 @@ def test_a_worker_inherits_only_what_is_listed(monkeypatch):
     variables = worker_variables(2, "cuda")
     assert not {"SECRET_TOKEN", "TF_CPP_MIN_LOG_LEVEL", "PYTHONPATH"} & set(variables)
     assert variables["OMP_NUM_THREADS"] == variables["MKL_NUM_THREADS"] == "2" and variables["CUDA_VISIBLE_DEVICES"] == "1"
+
+
+def test_no_secret_of_the_user_s_is_written_anywhere(project, monkeypatch):
+    """Neither the password of an index nor a variable of the user's reaches a result, a log, or the worker."""
+    monkeypatch.setenv("PIP_INDEX_URL", "https://somebody:hunter2@127.0.0.1:9/simple")
+    monkeypatch.setenv("PIP_EXTRA_INDEX_URL", "https://hunter2@127.0.0.1:9/more")
+    monkeypatch.setenv("MY_TOKEN", "hunter2")
+    project.add_adapter("other", lock="there-is-no-such-package==1.0\n")
+    outcome = project.run("run")
+    assert project.endings()["other/honest"][0] == "env-failed" and project.endings()["numpy/honest"] == ("ok", "")
+    assert "hunter2" not in outcome.out + outcome.err
+    written = [path for folder in (paths.runs(), paths.cache()) for path in folder.rglob("*") if path.is_file()]
+    assert {"events.jsonl", "run.json", "tables.md"} <= {path.name for path in written}
+    assert any(path.name.startswith("other-cpu-") and path.suffix == ".log" and "****@127.0.0.1" in path.read_text() for path in written)
+    assert [path for path in written if b"hunter2" in path.read_bytes()] == []

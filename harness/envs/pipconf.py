@@ -2,6 +2,7 @@
 
 import ast
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -81,6 +82,11 @@ def installer(settings: dict[str, str]) -> Installer:
     if "default-timeout" in settings or "timeout" in settings:
         variables["UV_HTTP_TIMEOUT"] = settings.get("timeout", settings.get("default-timeout", ""))
     return Installer(options, variables)
+
+
+def without_passwords(text: str) -> str:
+    """Hide the user and password of every address in ``text``: logs and reasons are for others to read."""
+    return re.sub(r"://[^/\s@]+@", "://****@", text)
 
 
 class Configuration(NamedTuple):

@@ -4,8 +4,8 @@ import contextlib
 import os
 import signal
 import subprocess
+import time
 import uuid
-from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
@@ -58,10 +58,12 @@ class ProcessGroup:
             process.wait(GRACE)
         _signal(process, signal.SIGKILL)
         process.wait()
-        for stray in _marked(self.mark):
-            with contextlib.suppress(psutil.Error):
-                stray.kill()
-                stray.wait(GRACE)
+        deadline = time.monotonic() + GRACE
+        while (strays := _marked(self.mark)) and time.monotonic() < deadline:  # until none is found: one may be starting another
+            for stray in strays:
+                with contextlib.suppress(OSError):
+                    os.kill(stray, signal.SIGKILL)
+            time.sleep(0.01)
 
     def death(self, code: int) -> Death:
         how = f"killed by signal {-code} ({signal.Signals(-code).name})" if code < 0 else f"ended with exit code {code}"
@@ -73,12 +75,14 @@ def _signal(process: "subprocess.Popen[bytes]", number: signal.Signals) -> None:
         os.killpg(process.pid, number)
 
 
-def _marked(mark: str) -> Iterator[psutil.Process]:
-    """This user's processes that were started with ``MARK`` set to ``mark``."""
-    for found in psutil.process_iter():
+def _marked(mark: str) -> list[int]:
+    """This user's processes that are alive and were started with ``MARK`` set to ``mark``."""
+    found = []
+    for number in psutil.pids():
         with contextlib.suppress(psutil.Error):
-            if found.environ().get(MARK) == mark:
-                yield found
+            if psutil.Process(number).environ().get(MARK) == mark:
+                found.append(number)
+    return found
 
 
 class ProcessEnvironment(Environment):

@@ -90,6 +90,7 @@ def provide(adapter: Adapter, kind: str, python: str | None = None) -> ProcessEn
 
 def _make(adapter: Adapter, kind: str, python: str | None, home: Path) -> None:
     shutil.rmtree(home, ignore_errors=True)  # what a killed process left half made
+    _check_room(adapter.manifest.devices[kind].disk_mib, home.parent)  # type: ignore[index]  # as above
     log = Path(str(home) + ".log")
     log.write_text("", encoding="utf-8")
     user = pipconf.installer(pipconf.read())
@@ -102,9 +103,15 @@ def _make(adapter: Adapter, kind: str, python: str | None, home: Path) -> None:
     _install(install, user, wanted["fallback_index"], log)
     listing = _uv(["pip", "freeze", "--python", interpreter], user, log, "the packages could not be listed")
     fingerprint = {**wanted, "packages": listing.split(), "lock": hashlib.sha256(wanted["lock"].encode()).hexdigest()}
-    partial = home / (COMPLETE + ".part")
-    partial.write_text(json.dumps(fingerprint, indent=1), encoding="utf-8")
-    partial.replace(home / COMPLETE)
+    paths.write_whole(home / COMPLETE, json.dumps(fingerprint, indent=1))
+
+
+def _check_room(needed: int | None, folder: Path) -> None:
+    """Raise ``EnvFailed`` unless ``folder`` has so many MiB left: better now than after gigabytes."""
+    free = shutil.disk_usage(folder).free // 2**20
+    if needed is not None and free < needed:
+        way_out = "Free some, or set HARNESS_CACHE to a folder on another disk"
+        raise EnvFailed(f"the environment takes about {needed:,} MiB, and {folder} has {free:,} MiB left. {way_out}")
 
 
 def _install(command: list[str], user: pipconf.Installer, fallback: str | None, log: Path) -> None:
@@ -129,10 +136,10 @@ def _uv(arguments: list[str], user: pipconf.Installer, log: Path, failure: str) 
     except subprocess.TimeoutExpired:
         raise EnvFailed(f"{failure}: uv ran longer than {INSTALL_LIMIT:.0f} s", log)
     with log.open("a", encoding="utf-8") as file:
-        file.write(f"$ uv {' '.join(arguments)}\n{done.stdout}{done.stderr}")
+        file.write(pipconf.without_passwords(f"$ uv {' '.join(arguments)}\n{done.stdout}{done.stderr}"))
     if done.returncode != 0:
         last = " ".join(line.strip(" │├╰─▶×╴") for line in done.stderr.strip().splitlines()[-3:])
-        raise EnvFailed(f"{failure}: {last}", log)
+        raise EnvFailed(f"{failure}: {pipconf.without_passwords(last)}", log)
     return done.stdout
 
 

@@ -7,7 +7,8 @@ import numpy as np
 
 from harness.errors import UserError
 from harness.report.sheets import comma_separated
-from harness.results import Block, CellResult, Run
+from harness.results import Run
+from harness.summary import Block, CellResult
 
 HEADER = (
     "timestamp_utc,device,sweep_id,repeat_id,model,batch_size,threads,iters,warmup_iters,median_ms,mean_ms,std_latency_ms,p99_latency_ms,"

@@ -2,8 +2,9 @@
 
 from harness.ratios import Verdict, paired, ratio, verdict
 from harness.report.tables import Entry, Kind, Row, Table, column_title, groups, row_title, tables
-from harness.results import CellResult, Run
+from harness.results import Run
 from harness.statuses import Status
+from harness.summary import CellResult
 
 
 def all_tables(run: Run) -> list[Table]:

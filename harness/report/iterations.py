@@ -7,8 +7,9 @@ from harness.core.models import MODELS
 from harness.report.head_to_head import differences
 from harness.report.sheets import Sheet, number, without_empty_last
 from harness.report.tables import Notes, device_line, row_title, separately
-from harness.results import CellResult, Run
+from harness.results import Run
 from harness.scoring.recipes import calculate_throughput
+from harness.summary import CellResult
 
 MINUTE = 60.0
 OFF = 0.05  # of an interval: a count that is later than that says when it was taken

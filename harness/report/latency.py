@@ -6,9 +6,10 @@ from harness.core.models import MODELS
 from harness.report.head_to_head import baseline, compare, differences
 from harness.report.sheets import Sheet, number, plus_minus, without_empty_last
 from harness.report.tables import Notes, column_title, device_line, row_title, separately
-from harness.results import CellResult, Run
+from harness.results import Run
 from harness.scoring.latency import Latency, latency_statistics, needed, saturation
 from harness.statuses import Status
+from harness.summary import CellResult
 
 MIB = 2**20
 SATURATED = 0.05  # a batch whose throughput is that close to the best is large enough
@@ -37,6 +38,7 @@ def _sheet(run: Run, results: list[CellResult]) -> Sheet:
     header = ["framework", *(["threads"] if threads else []), "batch", "requests", f"{unit}/s", "batch / median", "mean ± std, ms"]
     header += ["P50, ms", "P90, ms", "P99, ms (at most)", *memory_columns(first.device), *(["ratio"] if compared else []), "notes"]
     notes, rows = Notes(), []
+    bases = {r.cell.group: r for r in reversed(results) if r.cell.adapter == baseline(run) and r.cell.copy_number == 1}
     for result in results:
         names = [row_title(run, result.cell.adapter, result.cell.variant, result.cell.copy_number)]
         names += [str(result.cell.threads)] if threads else []
@@ -46,7 +48,7 @@ def _sheet(run: Run, results: list[CellResult]) -> Sheet:
             status = str(result.status) if result.status.is_failure else "N/A"
             rows.append((*names, status, *["-"] * (len(header) - len(names) - 2), notes.of(result)))
         else:
-            ratio = [_ratio(run, result, results)] if compared else []
+            ratio = [_ratio(run, result, bases.get(result.cell.group))] if compared else []
             rows.append((*names, *_numbers(found), *_memory(result, first.device), *ratio, notes.of(result)))
     shown = without_empty_last(header, rows)
     track = "" if first.track == "as-shipped" else f", {first.track}"
@@ -77,10 +79,8 @@ def _memory(result: CellResult, device: str) -> list[str]:
     return ["not counted" if value is None else f"{value / MIB:,.0f}" for value in values]
 
 
-def _ratio(run: Run, result: CellResult, results: list[CellResult]) -> str:
-    own = result.cell
-    base = [r for r in results if r.cell.adapter == baseline(run) and r.cell.copy_number == 1 and r.cell.group == own.group]
-    return "1" if base and base[0].cell == own else compare(run, result, base[0] if base else None)
+def _ratio(run: Run, result: CellResult, base: CellResult | None) -> str:
+    return "1" if base is result else compare(run, result, base)
 
 
 def _caption(run: Run, results: list[CellResult]) -> Iterator[str]:

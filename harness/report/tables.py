@@ -4,20 +4,19 @@ import math
 from collections.abc import Callable, Iterable
 from typing import NamedTuple, TypeVar
 
-import pydantic
-
 from harness import devices
 from harness.core.models import MODELS
 from harness.matrix import Cell
 from harness.ratios import Verdict, paired, ratio, verdict
-from harness.results import CellResult, Run
+from harness.results import Run
 from harness.stats import Rate
 from harness.statuses import Status
+from harness.summary import CellResult
 
 SIZE_UNITS = {"pixels": "px", "tokens": "tokens"}  # as columns have them
 
 
-class Entry(pydantic.BaseModel):
+class Entry(NamedTuple):
     """One cell of a table: its text, the number of a note under the table, whether it is the best of its column."""
 
     text: str
@@ -25,12 +24,12 @@ class Entry(pydantic.BaseModel):
     best: bool = False  # the fastest of its column, or not told apart from it
 
 
-class Row(pydantic.BaseModel):
+class Row(NamedTuple):
     title: str
     entries: tuple[Entry, ...]
 
 
-class Table(pydantic.BaseModel):
+class Table(NamedTuple):
     """One table. ``notes`` are numbered from 1; ``caption`` is what one must know to read the numbers."""
 
     title: str
@@ -61,20 +60,15 @@ class Notes:
     """Remarks on cells, each numbered once."""
 
     def __init__(self) -> None:
-        self._texts: list[str] = []
+        self._texts: dict[str, int] = {}
 
     def of(self, result: CellResult) -> str:
         """Return the numbers of what is to be said about a cell."""
         said = [*([] if result.status is Status.OK else [f"{result.status}: {result.reason}"]), *result.flags]
-        return " ".join(f"[{self._number(text)}]" for text in said)
-
-    def _number(self, text: str) -> int:
-        if text not in self._texts:
-            self._texts.append(text)
-        return self._texts.index(text) + 1
+        return " ".join(f"[{_note(self._texts, text)}]" for text in said)
 
     def lines(self) -> list[str]:
-        return [f"[{number}] {text}" for number, text in enumerate(self._texts, start=1)]
+        return [f"[{number}] {text}" for text, number in self._texts.items()]
 
 
 Key = TypeVar("Key")
@@ -90,7 +84,7 @@ def separately(results: Iterable[CellResult], key: Callable[[Cell], Key]) -> Ite
 
 def row_title(run: Run, adapter: str, variant: str, copy_number: int) -> str:
     """The framework's name, the variant where the run has several of that framework, and which of two alike."""
-    several = len({result.cell.variant for result in run.cells if result.cell.adapter == adapter}) > 1
+    several = len(run.variants[adapter]) > 1
     return run.titles[adapter] + (f" ({variant})" if several else "") + (" again" if copy_number > 1 else "")
 
 
@@ -126,20 +120,19 @@ def tables(run: Run) -> list[Table]:
 
 
 def _table(run: Run, kind: Kind, results: list[CellResult]) -> Table:
-    columns = list(dict.fromkeys(map(_column, results)))
-    notes: list[str] = []
+    notes: dict[str, int] = {}
     rows = []
     counted = len({r.rate.steps for r in results if r.rate is not None}) > 1
-    best = {column: fastest([r for r in results if _column(r) == column], run.suite.measure.margin) for column in columns}
-    for name in dict.fromkeys(_rival(r) for r in results):
-        mine = {_column(r): r for r in results if _rival(r) == name}
-        entries = [_entry(mine[c], best[c], notes, counted) if c in mine else Entry(text="not planned") for c in columns]
+    best = {column: fastest(rivals, run.suite.measure.margin) for column, rivals in separately(results, _column)}
+    for name, own in separately(results, _rival):
+        mine = {_column(r.cell): r for r in own}
+        entries = [_entry(mine[c], best[c], notes, counted) if c in mine else Entry(text="not planned") for c in best]
         rows.append(Row(title=row_title(run, *name), entries=tuple(entries)))
-    units = list(dict.fromkeys(MODELS[model].unit for model, _, _ in columns))
+    units = list(dict.fromkeys(MODELS[model].unit for model, _, _ in best))
     return Table(
         title=f"{kind.title}: " + _listed(units) + " per second",
         columns=tuple(
-            column_title(model, batch, size) + (f", {MODELS[model].unit}/s" if len(units) > 1 else "") for model, batch, size in columns
+            column_title(model, batch, size) + (f", {MODELS[model].unit}/s" if len(units) > 1 else "") for model, batch, size in best
         ),
         rows=tuple(rows),
         notes=tuple(notes),
@@ -150,12 +143,12 @@ def _table(run: Run, kind: Kind, results: list[CellResult]) -> Table:
 Column = tuple[str, int, int]
 
 
-def _column(result: CellResult) -> Column:
-    return (result.cell.model, result.cell.batch, result.cell.size)
+def _column(cell: Cell) -> Column:
+    return (cell.model, cell.batch, cell.size)
 
 
-def _rival(result: CellResult) -> tuple[str, str, int]:
-    return (result.cell.adapter, result.cell.variant, result.cell.copy_number)
+def _rival(cell: Cell) -> tuple[str, str, int]:
+    return (cell.adapter, cell.variant, cell.copy_number)
 
 
 def column_title(model: str, batch: int, size: int) -> str:
@@ -172,14 +165,14 @@ def fastest(rivals: list[CellResult], margin: float) -> set[str]:
         return set()
     first = max(ranked, key=lambda r: r.rate.mean if r.rate else 0.0)
     leading = {first.cell.key}
-    for other in ranked:
+    for other in (r for r in ranked if r is not first):
         found = ratio(paired(other.blocks, first.blocks))
         if found is not None and verdict(found, margin) is not Verdict.SLOWER:
             leading.add(other.cell.key)
     return leading
 
 
-def _entry(result: CellResult, best: set[str], notes: list[str], counted: bool) -> Entry:
+def _entry(result: CellResult, best: set[str], notes: dict[str, int], counted: bool) -> Entry:
     """One cell. ``counted``: numbers of the table rest on different numbers of steps, so each says on how many."""
     if result.rate is not None and result.status.has_number:
         said = [*([] if result.status is Status.OK else [f"{result.status}: {result.reason}"]), *result.flags]
@@ -191,10 +184,9 @@ def _entry(result: CellResult, best: set[str], notes: list[str], counted: bool) 
     return Entry(text=str(result.status), note=_note(notes, f"{result.status}: {result.reason}"))
 
 
-def _note(notes: list[str], text: str) -> int:
-    if text not in notes:
-        notes.append(text)
-    return notes.index(text) + 1
+def _note(notes: dict[str, int], text: str) -> int:
+    """The number of a note, which is its place under the table."""
+    return notes.setdefault(text, len(notes) + 1)
 
 
 def _caption(run: Run, device: str, results: list[CellResult]) -> tuple[str, ...]:

@@ -9,7 +9,8 @@ from rich.text import Text
 
 from harness.report import columns
 from harness.report.tables import Entry, Table, ranked
-from harness.results import CellResult, Run
+from harness.results import Run
+from harness.summary import CellResult
 
 
 def _cell(entry: Entry) -> Text:

@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
-import scipy.stats
 
 
 class Latency(NamedTuple):
@@ -74,6 +73,8 @@ def quantile_bound(values: Sequence[float], quantile: float, confidence: float) 
     """
     if not (0 < quantile < 1 and 0 < confidence < 1):
         raise ValueError("a quantile and a confidence lie between 0 and 1")
+    import scipy.stats  # takes longer to load than most commands run
+
     rank = int(scipy.stats.binom.ppf(confidence, len(values), quantile)) + 1
     return sorted(values)[rank - 1] if 0 < rank <= len(values) else None
 

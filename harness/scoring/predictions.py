@@ -9,8 +9,8 @@ from harness.errors import UserError
 from harness.gold import cells, files
 from harness.gold.records import Entry, Value
 from harness.matrix import Cell
-from harness.results import CellResult
 from harness.statuses import Status
+from harness.summary import CellResult
 
 
 class Predictions(NamedTuple):

@@ -80,3 +80,15 @@ def test_a_hiccup_of_the_host_is_tried_again():
     proof = Device(hiccup={1 + 1 + 8 + 32 + 64: 30.0}).prove()
     assert failed(proof) == [] and proof.steps == 3 + 2 * (8 + 32 + 64)
     assert failed(Device(step=15.0, hiccup={4: 30.0}).prove()) == []
+
+
+def test_short_steps_are_tried_until_the_host_lets_them():
+    """Reading is late in five tries: an honest sync on a busy host."""
+    late = {106 + 105 * number: 0.03 for number in range(5)}
+    assert failed(Device(step=0.0001, reading=1e-5, hiccup=late).prove()) == []
+
+
+def test_tries_end():
+    device = Device(step=0.0001, waits=0.0)
+    assert failed(device.prove()) == ["time left after sync"]
+    assert device.now < 2 * sync.PATIENCE

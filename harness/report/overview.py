@@ -1,0 +1,44 @@
+"""What can be told of a run that is too large to be shown whole, and the part of it that a reader asks for."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from harness.errors import UserError
+from harness.report.sheets import Sheet
+from harness.report.tables import row_title, separately
+from harness.results import Run
+from harness.statuses import Status
+from harness.suggest import unknown
+
+
+def overview(run: Run) -> Sheet:
+    """Return how the cells of each framework ended."""
+    rows = []
+    statuses = [status for status in Status if any(result.status is status for result in run.cells)]
+    for (adapter, variant, copy), mine in separately(run.cells, lambda cell: (cell.adapter, cell.variant, cell.copy_number)):
+        counts = Counter(result.status for result in mine)
+        rows.append((row_title(run, adapter, variant, copy), *(f"{counts[status]:,}" for status in statuses)))
+    return Sheet(
+        title=f"{run.suite.title}: {len(run.cells):,} cells by how they ended",
+        header=("framework", *map(str, statuses)),
+        rows=tuple(rows),
+        lines=(
+            f"Their tables are too long for a terminal. All: harness show {run.folder} --markdown",
+            f"A part, for example: harness show {run.folder} --model {run.cells[0].cell.model} --mode {run.cells[0].cell.mode}",
+        ),
+    )
+
+
+def part(run: Run, wanted: Mapping[str, Sequence[str]]) -> Run:
+    """Return ``run`` with those cells alone whose fields have one of the values named; raise ``UserError`` where none has."""
+    cells = run.cells
+    for field, values in wanted.items():
+        for value in values:
+            if all(getattr(result.cell, field) != value for result in run.cells):
+                raise UserError(unknown(f"{field} of this run", value, {getattr(result.cell, field) for result in run.cells}))
+        cells = tuple(result for result in cells if not values or getattr(result.cell, field) in values)
+    if not cells:
+        raise UserError(f"{run.folder}: no cell has all of that.")
+    return msgspec.structs.replace(run, cells=cells)
