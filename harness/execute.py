@@ -17,6 +17,7 @@ from harness.envs import provision
 from harness.envs.base import EnvFailed
 from harness.envs.provision import Need, Outcome
 from harness.errors import UserError
+from harness.journal import Journal
 from harness.matrix import Planned
 from harness.report import terminal, whole
 from harness.runner import Runner
@@ -57,7 +58,7 @@ def execute(
     titles = {item.cell.adapter: adapters[item.cell.adapter].manifest.title for item in planned}
     with locks.held(_devices(planned), wait):
         host = hostinfo.describe()
-        journal = results.create(name, suite, host, threads, titles, command, origin)
+        journal = Journal.create(name, suite, host, threads, titles, command, origin)
         with locks.of_run(journal.folder):
             for item in planned:  # first of all, so that an interrupted run knows what it lacks
                 journal.write("cell-planned", cell=msgspec.structs.asdict(item.cell))
@@ -83,7 +84,7 @@ def resume(
     if run.threads > len(host["cpus"]):
         raise UserError(f"{run.folder}: was begun with {run.threads} CPU threads, and here are {len(host['cpus'])}.")
     with locks.held(_devices(todo), wait), locks.of_run(run.folder):
-        journal = results.reopen(run.folder)
+        journal = Journal.reopen(run.folder)
         journal.write("resumed", command=sys.argv, cells=len(todo))
         for item in todo:
             if item.cell.key in ended:
@@ -108,7 +109,7 @@ def _exit_code(run: results.Run) -> int:
 
 
 def _measure(
-    journal: results.Journal,
+    journal: Journal,
     suite: Suite,
     adapters: dict[str, Adapter],
     places: Places,

@@ -9,6 +9,7 @@ from functools import cached_property
 from statistics import median
 from typing import Any, NamedTuple, Protocol
 
+from harness import ratios
 from harness.events import Built, Finished, WarmedUp
 from harness.stats import kendall
 
@@ -22,15 +23,9 @@ TOO_SHORT = 10e-6  # seconds: below ten microseconds the loop's and the call's o
 SUBNORMALS = 1e-3  # share of the numbers that a session ends with
 
 
-class Timed(Protocol):
-    """What a block must tell. Properties, so that immutable records fit."""
+class Timed(ratios.Timed, Protocol):
+    """What a block must tell here."""
 
-    @property
-    def process(self) -> int: ...
-    @property
-    def round(self) -> int: ...
-    @property
-    def rate(self) -> float: ...
     @property
     def others(self) -> float | None: ...
     @property

@@ -1,15 +1,9 @@
-"""A run's folder: run.json (what was asked, of what, where), events.jsonl (the truth, append-only) and logs/.
-
-Everything that a table says is a pure function of these two files.
-"""
+"""Reading a run back. Everything that a table says is a pure function of its two files."""
 
 import contextlib
 import gc
 import io
 import json
-import mmap
-import os
-import time
 from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
@@ -18,15 +12,13 @@ from typing import Any
 import msgspec
 import pydantic
 
-from harness import __version__, events, paths
+from harness import events, paths
 from harness.config import Measure, Suite
 from harness.core.models import MODELS
 from harness.errors import UserError
+from harness.journal import VERSION
 from harness.statuses import Status
 from harness.summary import CellResult, summarise
-
-# Of both files. 1: first version. Its "built" events have no "work" where they are older than models whose work is not the batch.
-VERSION = 1
 
 
 class Run(msgspec.Struct, frozen=True, dict=True):
@@ -52,86 +44,6 @@ class Run(msgspec.Struct, frozen=True, dict=True):
         for result in self.cells:
             found.setdefault(result.cell.adapter, set()).add(result.cell.variant)
         return found
-
-
-class Journal:
-    """The writing end. Each event is one line, handed to the system at once, so that a kill loses at most the line being written."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self._path = folder / "events.jsonl"
-        try:
-            self._file = self._path.open("ab", buffering=0)
-        except OSError as error:
-            raise UserError(f"{self._path}: cannot be written: {error.strerror}.")
-
-    def write(self, event: str, **fields: Any) -> None:
-        """Append an event; raise ``UserError`` where that cannot be, as on a full disk."""
-        left = json.dumps({"event": event, "time": round(time.time(), 3), **fields}, allow_nan=False).encode() + b"\n"
-        try:
-            while left:  # the system may take a part
-                left = left[self._file.write(left) :]
-        except OSError as error:
-            way_out = f"All that was measured before is kept. When it can be written again: harness resume {self.folder}"
-            raise UserError(f"{self._path}: cannot be written: {error.strerror}. {way_out}")
-
-    def close(self) -> None:
-        self._file.close()
-
-
-def create(
-    suite_name: str,
-    suite: Suite,
-    host: dict[str, Any],
-    threads: int,
-    titles: dict[str, str],
-    command: list[str],
-    origin: dict[str, Any] | None = None,
-) -> Journal:
-    """Make a new run folder and return its journal."""
-    stamp = time.strftime("%Y%m%d-%H%M%S")
-    for number in range(1, 1000):
-        name = f"{stamp}-{suite_name}" + (f"-{number}" if number > 1 else "")
-        folder = paths.runs() / name
-        try:
-            folder.mkdir(parents=True)
-            (folder / "logs").mkdir()
-            break
-        except FileExistsError:
-            continue
-        except OSError as error:
-            raise UserError(f"{folder}: cannot be made: {error.strerror}. Set HARNESS_RUNS to a folder that can be written.")
-    document = {
-        "version": VERSION,
-        "id": name,
-        "harness": __version__,
-        "suite_name": suite_name,
-        "suite": suite.model_dump(mode="json"),
-        "host": host,
-        "threads": threads,
-        "titles": titles,
-        "command": command,
-        "origin": origin or {},
-    }
-    try:
-        paths.write_whole(folder / "run.json", json.dumps(document, indent=1))
-    except OSError as error:
-        raise UserError(f"{folder / 'run.json'}: cannot be written: {error.strerror}.")
-    return Journal(folder)
-
-
-def reopen(folder: Path) -> Journal:
-    """Return the journal of a run to go on with. A last line that a kill has cut is set aside first: it would spoil the next one."""
-    path = folder / "events.jsonl"
-    if path.stat().st_size:
-        with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-            end = content.rfind(b"\n") + 1
-            torn = content[end:]
-        if torn:
-            with (folder / "events.torn").open("ab") as aside:
-                aside.write(torn + b"\n")
-            os.truncate(path, end)
-    return Journal(folder)
 
 
 def find(name: str) -> Path:
@@ -161,8 +73,29 @@ def load(folder: Path) -> Run:
         fields = {name: document[name] for name in ("id", "suite_name", "host", "threads", "titles")}
     except (KeyError, TypeError, pydantic.ValidationError) as error:
         raise UserError(f"{folder / 'run.json'}: was changed after it was written: {error}.")
-    path, number, torn = folder / "events.jsonl", 0, False
-    reader, decode = _Reader(suite.measure, fields["threads"]), events.DECODER.decode
+    reader = _Reader(suite.measure, fields["threads"])
+    torn = _read(folder / "events.jsonl", reader)
+    try:
+        cells = reader.results()
+        _check(cells, fields["titles"], fields["host"])
+    except FAULTS as error:
+        raise UserError(f"{folder}: its files were changed after they were written: {_told(error)}.")
+    found: dict[str, Any] = {"cells": cells, "sessions": reader.sessions, "noise": reader.noise, "torn": torn}
+    return Run(folder=folder, suite=suite, origin=document.get("origin", {}), **found, **fields)
+
+
+# What comes of numbers and names that no run writes.
+FAULTS = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError)
+LONGEST = 300  # characters of what is wrong with a changed file
+
+
+def _told(error: Exception) -> str:
+    return f"{type(error).__name__}: {' '.join(str(error).split())[:LONGEST]}"
+
+
+def _read(path: Path, reader: "_Reader") -> bool:
+    """Let ``reader`` take all events; return whether the last line was torn by a kill. Raise ``UserError`` for any other that is none."""
+    number, decode = 0, events.DECODER.decode
     try:
         with _no_collections(), path.open("rb") if path.exists() else io.BytesIO() as lines:
             for number, line in enumerate(lines, start=1):  # noqa: B007  # where it fails, the number is told
@@ -171,20 +104,12 @@ def load(folder: Path) -> Run:
                 except ValueError:
                     if line.endswith(b"\n"):
                         raise
-                    torn = True  # by a kill
-                else:
-                    if type(event) is not events.Block or event.label == "timed":  # a third of all events are other blocks
-                        reader.take(event)
-        cells = reader.results()
-        _check(cells, fields["titles"], fields["host"])
-    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError) as error:
-        told = " ".join(str(error).split())[:LONGEST]
-        raise UserError(f"{path}:{number}: the file was changed after it was written: {type(error).__name__}: {told}.")
-    found: dict[str, Any] = {"cells": cells, "sessions": reader.sessions, "noise": reader.noise, "torn": torn}
-    return Run(folder=folder, suite=suite, origin=document.get("origin", {}), **found, **fields)
-
-
-LONGEST = 300  # characters of what is wrong with a changed file
+                    return True
+                if type(event) is not events.Block or event.label == "timed":  # a third of all events are other blocks
+                    reader.take(event)
+    except FAULTS as error:
+        raise UserError(f"{path}:{number}: the file was changed after it was written: {_told(error)}.")
+    return False
 
 
 @contextlib.contextmanager

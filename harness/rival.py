@@ -12,8 +12,8 @@ from harness.adapters import Adapter
 from harness.config import Measure
 from harness.core.jobs import Job
 from harness.events import Check
+from harness.journal import Journal
 from harness.matrix import Cell
-from harness.results import Journal
 from harness.statuses import Status
 from harness.worker import Worker, WorkerFailed
 

@@ -20,8 +20,8 @@ from harness.core.jobs import Job
 from harness.core.models import MODELS
 from harness.envs.base import EnvFailed, Environment
 from harness.envs.provision import Need, Outcome
+from harness.journal import Journal
 from harness.matrix import Cell, Planned
-from harness.results import Journal
 from harness.rival import LIMITS, PROOFS, Rival, Tell, done, job_of, prove
 from harness.statuses import Status
 from harness.worker import Worker, WorkerFailed

@@ -11,8 +11,8 @@ from harness.config import Measure, Places
 from harness.envs import provision
 from harness.envs.base import EnvFailed, Environment
 from harness.events import Check
+from harness.journal import Journal
 from harness.matrix import Cell
-from harness.results import Journal
 from harness.rival import LIMITS, Rival, done, job_of, prove
 from harness.statuses import Status
 from harness.worker import Worker, WorkerFailed

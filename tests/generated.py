@@ -7,7 +7,8 @@ from typing import Any
 
 import msgspec
 
-from harness import adapters, config, matrix, results
+from harness import adapters, config, matrix
+from harness.journal import Journal
 from harness.matrix import Cell
 
 MODELS = ("alexnet", "vgg16", "vgg19", "resnet18", "resnet50", "resnet101", "mobilenet", "nin")
@@ -35,7 +36,7 @@ def write(cells: int) -> Path:
     planned = [item.cell for item in matrix.plan(suite, known, lambda device: None, lambda adapter, kind: None)]
     titles = {name: adapter.manifest.title for name, adapter in known.items()}
     origin = {"config": str(source.path), "environments": {}, "try_gaps": False}
-    journal = results.create("generated", suite, {"cpu": "Test CPU", "gpus": []}, 2, titles, ["harness", "run"], origin)
+    journal = Journal.create("generated", suite, {"cpu": "Test CPU", "gpus": []}, 2, titles, ["harness", "run"], origin)
     journal.close()
     draw = random.Random(1)
     with (journal.folder / "events.jsonl").open("wb") as file:

@@ -18,6 +18,7 @@ from click.testing import CliRunner
 from harness import cli, paths, results
 from harness.adapters import Adapter, load
 from harness.config import Suite
+from harness.journal import Journal
 from harness.matrix import Cell
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -167,7 +168,7 @@ class Recorder:
     def __init__(self, titles: dict[str, str] | None = None, **changes: Any) -> None:
         titles = titles or {"alpha": "Alpha", "beta": "Beta", "gamma": "Gamma"}
         wanted = Suite.model_validate(suite(**changes))
-        self.journal = results.create("tiny", wanted, {"cpu": "Test CPU", "gpus": []}, 4, titles, ["harness", "run"])
+        self.journal = Journal.create("tiny", wanted, {"cpu": "Test CPU", "gpus": []}, 4, titles, ["harness", "run"])
         self.path = self.journal.folder / "events.jsonl"
 
     def plan(self, adapter: str, **changes: Any) -> Cell:

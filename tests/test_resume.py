@@ -50,6 +50,13 @@ def test_what_is_missing_is_measured_and_what_is_there_stays(project):
     assert project.workers() == []
 
 
+def test_a_run_killed_before_its_first_event(project):
+    project.run("run")
+    (results.find("last") / "events.jsonl").unlink()
+    assert project.run("resume").code == 0
+    assert [str(result.status) for result in project.result().cells] == ["ok"]
+
+
 def test_a_complete_run_lacks_nothing(project):
     assert project.run("run").code == 0
     events = (results.find("last") / "events.jsonl").read_bytes()
