@@ -217,18 +217,18 @@ RETRIED = ("unstable", "env-failed", "parity-failed", "sync-failed", "oom", "tim
 def resume(context: click.Context, /, run: str, statuses: tuple[str, ...], retry_failed: bool, wait: bool) -> None:
     """Go on with RUN after whatever ended it: measure what it lacks, with the suite and the environments that it was begun with."""
     from harness import config as configuration
-    from harness import execute, results
+    from harness import execute, matrix, results
     from harness.adapters import discover
     from harness.statuses import Status
 
     loaded = results.load(results.find(run))
-    if not loaded.origin:
+    if loaded.origin is None:
         raise UserError(f"{loaded.folder}: was made by a harness that kept too little to go on. Begin a run of its own.")
-    source = configuration.load(Path(loaded.origin["config"]))
+    source = configuration.load(loaded.origin.config)
     adapters = discover(source.adapter_folders())
-    environments = {name: configuration.EnvironmentSpec.model_validate(spec) for name, spec in loaded.origin["environments"].items()}
-    places = configuration.Places(environments=environments).over(source.places)
-    cells = _cells(loaded.suite, adapters, places, loaded.origin["try_gaps"])
+    matrix.check_names(loaded.suite, adapters)
+    places = configuration.Places(environments=loaded.origin.environments).over(source.places)
+    cells = _cells(loaded.suite, adapters, places, loaded.origin.try_gaps)
     again = {Status.INTERRUPTED, *map(Status, statuses), *(status for status in Status if retry_failed and status.is_failure)}
     context.exit(execute.resume(loaded, adapters, places, cells, again, wait))
 

@@ -77,10 +77,9 @@ def resume(
         return _exit_code(run)
     host = hostinfo.describe()
     for what in ("hostname", "cpu", "gpus"):
-        if host[what] != run.host[what]:
-            raise UserError(
-                f"{run.folder}: was begun where {what} is {run.host[what]}, and here it is {host[what]}. Begin a run of its own."
-            )
+        if host[what] != run.host.get(what):
+            there = run.host.get(what)
+            raise UserError(f"{run.folder}: was begun where {what} is {there}, and here it is {host[what]}. Begin a run of its own.")
     if run.threads > len(host["cpus"]):
         raise UserError(f"{run.folder}: was begun with {run.threads} CPU threads, and here are {len(host['cpus'])}.")
     with locks.held(_devices(todo), wait), locks.of_run(run.folder):

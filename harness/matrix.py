@@ -114,7 +114,7 @@ def narrow(suite: Suite, filters: Filters, adapters: dict[str, Adapter]) -> Suit
             variants[adapter] = (*variants.get(adapter, ()), variant)
         changes["variants"] = {**suite.variants, **variants}
     narrowed = Suite.model_validate(_with_settings({**suite.model_dump(), **changes}, filters.settings))
-    _check_names(narrowed, adapters)
+    check_names(narrowed, adapters)
     return narrowed
 
 
@@ -142,7 +142,8 @@ def everything(suite: Suite, adapters: dict[str, Adapter]) -> Suite:
     return suite.model_copy(update={"adapters": tuple(adapters), "models": tuple(MODELS), "modes": ("train", "infer"), "baseline": None})
 
 
-def _check_names(suite: Suite, adapters: dict[str, Adapter]) -> None:
+def check_names(suite: Suite, adapters: dict[str, Adapter]) -> None:
+    """Raise ``UserError`` where the suite names an adapter, a model or a variant that there is not."""
     for name in (*suite.adapters, *suite.variants):
         if name not in adapters:
             raise UserError(unknown("adapter", name, adapters))

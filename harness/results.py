@@ -13,12 +13,20 @@ import msgspec
 import pydantic
 
 from harness import events, paths
-from harness.config import Measure, Suite
+from harness.config import EnvironmentSpec, Measure, Suite
 from harness.core.models import MODELS
 from harness.errors import UserError
 from harness.journal import VERSION
 from harness.statuses import Status
 from harness.summary import CellResult, summarise
+
+
+class Origin(pydantic.BaseModel):
+    """Where a run's plan came from: the configuration file, and what was said on the command line."""
+
+    config: Path
+    environments: dict[str, EnvironmentSpec]
+    try_gaps: bool
 
 
 class Run(msgspec.Struct, frozen=True, dict=True):
@@ -32,7 +40,7 @@ class Run(msgspec.Struct, frozen=True, dict=True):
     threads: int
     titles: dict[str, str]  # of adapters
     cells: tuple[CellResult, ...]
-    origin: dict[str, Any] = {}  # what planning needs besides the suite, so that the run can be resumed
+    origin: Origin | None = None  # what planning needs besides the suite, so that the run can be resumed
     sessions: int = 1  # how often it was begun or resumed
     noise: tuple[str, ...] = ()  # what was found on the host before the run
     torn: bool = False  # the last line was cut by a kill and set aside
@@ -59,6 +67,17 @@ def find(name: str) -> Path:
     raise UserError(f"'{name}' is no run: neither {Path(name) / 'run.json'} nor {paths.runs() / name / 'run.json'} exists.")
 
 
+class _Asked(msgspec.Struct):
+    """What is read of run.json besides the suite."""
+
+    id: str
+    suite_name: str
+    host: dict[str, Any]
+    threads: int
+    titles: dict[str, str]
+    origin: dict[str, Any] = {}
+
+
 def load(folder: Path) -> Run:
     """Read a run; raise ``UserError`` for one that this version cannot read."""
     try:
@@ -70,18 +89,31 @@ def load(folder: Path) -> Run:
         raise UserError(f"{folder / 'run.json'}: is of version {version}; this harness reads {VERSION}. Use the harness that made it.")
     try:
         suite = Suite.model_validate(document["suite"])
-        fields = {name: document[name] for name in ("id", "suite_name", "host", "threads", "titles")}
-    except (KeyError, TypeError, pydantic.ValidationError) as error:
+        asked = msgspec.convert(document, _Asked)
+        origin = Origin.model_validate(asked.origin) if asked.origin else None
+    except (KeyError, msgspec.ValidationError, pydantic.ValidationError) as error:
         raise UserError(f"{folder / 'run.json'}: was changed after it was written: {error}.")
-    reader = _Reader(suite.measure, fields["threads"])
+    reader = _Reader(suite.measure, asked.threads)
     torn = _read(folder / "events.jsonl", reader)
     try:
         cells = reader.results()
-        _check(cells, fields["titles"], fields["host"])
+        _check(cells, asked.titles, asked.host)
     except FAULTS as error:
         raise UserError(f"{folder}: its files were changed after they were written: {_told(error)}.")
-    found: dict[str, Any] = {"cells": cells, "sessions": reader.sessions, "noise": reader.noise, "torn": torn}
-    return Run(folder=folder, suite=suite, origin=document.get("origin", {}), **found, **fields)
+    return Run(
+        folder=folder,
+        id=asked.id,
+        suite=suite,
+        suite_name=asked.suite_name,
+        host=asked.host,
+        threads=asked.threads,
+        titles=asked.titles,
+        cells=cells,
+        origin=origin,
+        sessions=reader.sessions,
+        noise=reader.noise,
+        torn=torn,
+    )
 
 
 # What comes of numbers and names that no run writes.

@@ -13,7 +13,7 @@ from helpers import NUMPY, Recorder, examples, write_toml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from harness import adapters, cli, pictures, results
+from harness import adapters, cli, paths, pictures, results
 from harness.core import images, jobs
 from harness.core.errors import HarnessError
 from harness.errors import UserError
@@ -162,6 +162,24 @@ def test_options_of_what_is_shown(written, options, name):
         result = CliRunner().invoke(cli.main, ["show", *(f"--{field}={word}" for field, word in options), "--", run], prog_name="harness")
         assert result.exit_code in (0, 2), (options, name, result.exception)
         assert result.exit_code == 0 or result.stderr.strip()
+
+
+@MANY
+@given(data=st.data(), retry=st.sampled_from([(), ("--retry-failed",), ("--retry", "unsupported")]))
+def test_a_changed_run_that_is_resumed(project, monkeypatch, data, retry):
+    """Nothing is measured here: what would be is planned, and that is all."""
+    monkeypatch.setattr("harness.execute._measure", lambda *_: 0)
+    if not list(paths.runs().glob("*")):
+        project.run("run", "--device", "cuda")  # one cell, which is N/A
+        (paths.runs().parent / "run.json").write_bytes((results.find("last") / "run.json").read_bytes())
+        (paths.runs().parent / "events.jsonl").write_bytes((results.find("last") / "events.jsonl").read_bytes())
+    document = json.loads((paths.runs().parent / "run.json").read_text())
+    folder = results.find("last")
+    (folder / "run.json").write_text(json.dumps(data.draw(mutated(document))))
+    (folder / "events.jsonl").write_bytes((paths.runs().parent / "events.jsonl").read_bytes())
+    result = CliRunner().invoke(cli.main, ["resume", str(folder), *retry], prog_name="harness")
+    assert result.exit_code in (0, 2), result.exception
+    assert result.exit_code == 0 or result.stderr.strip()
 
 
 @MANY
