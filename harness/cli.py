@@ -1,5 +1,8 @@
 """The command line. Only this file prints and exits; heavy imports wait until a command needs them."""
 
+import contextlib
+import errno
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -16,7 +19,7 @@ if TYPE_CHECKING:
     from harness.envs.engine import Engine
     from harness.matrix import Planned
 
-EPILOG = "Exit codes: 0 every cell ok or N/A; 1 some cells failed; 2 wrong usage or configuration; 130 interrupted."
+EPILOG = "Exit codes: 0 every cell ok, unstable or N/A; 1 some cells failed; 2 wrong usage or configuration; 130 interrupted."
 
 
 class Edge(click.Group):
@@ -27,6 +30,13 @@ class Edge(click.Group):
             return super().invoke(context)
         except UserError as error:
             click.echo(f"Error: {error}", err=True)
+            context.exit(2)
+        except OSError as error:  # a disk that is full, a folder that went away
+            if error.errno == errno.EPIPE:  # nobody reads on, which is no error
+                raise
+            with contextlib.suppress(OSError):
+                click.echo(f"Error: {error.filename or 'what is printed'}: {error.strerror}.", err=True)
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # or Python would fail again when it empties its buffers
             context.exit(2)
         except KeyboardInterrupt:
             click.echo("Interrupted.", err=True)
@@ -67,11 +77,18 @@ def _choice_options(command: Callable[..., Any]) -> Callable[..., Any]:
         ("variant", "ADAPTER=VARIANT, for example pytorch=compile."),
     )
     command = click.option("--baseline", metavar="ADAPTER", help="Take ratios to this framework.")(command)
-    command = click.option("--aa", is_flag=True, help="Measure the baseline twice: what differs from itself shows the noise.")(command)
-    command = click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Anything of a suite, such as measure.sweeps=2.")(
+    command = click.option("--images", type=click.Path(resolve_path=True), help="Folder with content.* and style.* to generate from.")(
         command
     )
-    command = click.option("--images", type=click.Path(resolve_path=True), help="Folder with content.* and style.* to generate from.")(
+    for name, text in reversed(options):
+        command = click.option(f"--{name}", f"{name}s", multiple=True, help=text)(command)
+    return _run_options(command)
+
+
+def _run_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options of everything that is planned."""
+    command = click.option("--aa", is_flag=True, help="Measure the baseline twice: what differs from itself shows the noise.")(command)
+    command = click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Anything of a suite, such as measure.sweeps=2.")(
         command
     )
     for name, field, text in (
@@ -83,14 +100,17 @@ def _choice_options(command: Callable[..., Any]) -> Callable[..., Any]:
     command = click.option("--python", "pythons", multiple=True, metavar="ADAPTER=PATH", help="Use this interpreter, install nothing.")(
         command
     )
-    for name, text in reversed(options):
-        command = click.option(f"--{name}", f"{name}s", multiple=True, help=text)(command)
     return _config_option(command)
+
+
+def _dry_run_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    return click.option("--dry-run", is_flag=True, help="Print the plan and stop.")(command)
 
 
 def _part_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """The options that choose cells of a run. Each may be given several times."""
-    for field in ("precision", "device", "mode", "model", "adapter"):
+    command = click.option("--batch", multiple=True, type=int, help="Show cells of this one alone.")(command)
+    for field in ("precision", "device", "mode", "model", "variant", "adapter"):
         command = click.option(f"--{field}", multiple=True, help="Show cells of this one alone.")(command)
     return command
 
@@ -119,7 +139,7 @@ class Plan:
         import pydantic
 
         from harness import config as configuration
-        from harness import matrix, pictures, toml
+        from harness import hostinfo, matrix, pictures, toml
         from harness.adapters import discover
         from harness.suggest import unknown
 
@@ -147,6 +167,7 @@ class Plan:
             pictures.check(folder)
             self.suite = self.suite.model_copy(update={"images": str(folder)})
         environments = {name: spec.model_dump(mode="json") for name, spec in own.items()}
+        matrix.check_threads(self.suite, len(hostinfo.granted_cpus()))
         self.origin = {"config": str(source.path.resolve()), "environments": environments, "try_gaps": try_gaps}
         self.cells = _cells(self.suite, self.adapters, self.places, try_gaps)
 
@@ -163,13 +184,16 @@ def _cells(suite: "Suite", adapters: "dict[str, Adapter]", places: "Places", try
 @main.command(epilog=EPILOG)
 @click.argument("suite", required=False)
 @_choice_options
-@click.option("--dry-run", is_flag=True, help="Print the plan and stop.")
+@_dry_run_option
 @_wait_option
 @click.option("--try-gaps", is_flag=True, help="Measure known gaps too, and report those that have healed.")
 @click.pass_context
 def run(context: click.Context, /, dry_run: bool, wait: bool, **choices: Any) -> None:
     """Measure SUITE, or the default suite."""
-    plan = Plan(**choices)
+    _measure(context, Plan(**choices), dry_run, wait)
+
+
+def _measure(context: click.Context, plan: Plan, dry_run: bool, wait: bool) -> None:
     if dry_run:
         _print_plan(plan)
         return
@@ -183,14 +207,13 @@ def run(context: click.Context, /, dry_run: bool, wait: bool, **choices: Any) ->
 @click.option("--model", "models", multiple=True, required=True, help="Compare on this model. May be given several times.")
 @click.option("--mode", "modes", multiple=True, help="train or infer. [default: both]")
 @click.option("--device", "devices", multiple=True, help="cpu, cuda, cuda:N or a GPU's UUID. [default: cpu]")
+@click.option("--precision", "precisions", multiple=True, help="For example bf16. [default: fp32]")
 @click.option("--track", "tracks", multiple=True, help="as-shipped or matched. [default: as-shipped]")
-@click.option("--batch", "batches", multiple=True, type=click.IntRange(min=1), help="Samples a step.")
-@click.option("--aa", is_flag=True, help="Measure the first one twice: what differs from itself shows the noise.")
-@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Anything of a suite, such as measure.processes=3.")
+@_run_options
+@_dry_run_option
 @_wait_option
-@_config_option
 @click.pass_context
-def compare(context: click.Context, /, rivals: tuple[str, ...], wait: bool, **choices: Any) -> None:
+def compare(context: click.Context, /, rivals: tuple[str, ...], dry_run: bool, wait: bool, **choices: Any) -> None:
     """Measure two or more frameworks, or variants of one, head to head: ratios with intervals and verdicts.
 
     The default suite says how long. The first one named is the baseline; name one alone, and it is compared with itself.
@@ -199,10 +222,7 @@ def compare(context: click.Context, /, rivals: tuple[str, ...], wait: bool, **ch
     adapters = tuple(dict.fromkeys(name for name, _ in named))
     choices["aa"] = choices["aa"] or len(set(named)) == 1
     variants = tuple(f"{name}={variant}" for name, variant in dict.fromkeys(named) if variant)
-    plan = Plan(suite=None, pythons=(), adapters=adapters, variants=variants, baseline=adapters[0], **choices)
-    from harness.execute import execute
-
-    context.exit(execute(plan.name, plan.suite, plan.adapters, plan.places, plan.cells, ["harness", *sys.argv[1:]], plan.origin, wait))
+    _measure(context, Plan(suite=None, adapters=adapters, variants=variants, baseline=adapters[0], **choices), dry_run, wait)
 
 
 RETRIED = ("unstable", "env-failed", "parity-failed", "sync-failed", "oom", "timeout", "crashed", "unsupported")
@@ -245,10 +265,11 @@ def _print_plan(plan: Plan) -> None:
 @_choice_options
 def show_matrix(**choices: Any) -> None:
     """Show which cells of SUITE are supported on this host, and why the others are not. Without SUITE: of every model and adapter."""
-    from harness.report import terminal
+    from harness.report import sheets, terminal
     from harness.report.support import support
 
-    terminal.console().print(support(Plan(everything=choices["suite"] is None, **choices).cells))
+    console = terminal.console()
+    console.print(sheets.render([support(Plan(everything=choices["suite"] is None, **choices).cells)], console.width))
 
 
 @main.command("list")
@@ -299,6 +320,8 @@ def show(run: str, as_markdown: bool, details: bool, **wanted: tuple[str, ...]) 
             console.print(table)
     if details:
         console.print(terminal.details(loaded))
+    if unfinished := overview.unfinished(loaded):
+        click.echo(unfinished, err=True)
 
 
 @main.command()
@@ -402,6 +425,9 @@ def env_install(context: click.Context, adapters: tuple[str, ...], device: str, 
             click.echo(f"{name}: left out: {reason}", err=True)
         needs = [(name, kind) for name, kind in needs if name not in reasons]
     outcomes = provide(needs, known, source.places)
+    for (name, kind), outcome in outcomes.items():
+        if not isinstance(outcome, EnvFailed):
+            click.echo(f"{name} on {kind}: {outcome.python}" + (" of an image" if outcome.kind == "container" else ""))
     context.exit(1 if any(isinstance(outcome, EnvFailed) for outcome in outcomes.values()) else 0)
 
 

@@ -24,6 +24,15 @@ def _unlike(items: tuple[Item, ...]) -> tuple[Item, ...]:
     return items
 
 
+LEAST_MEMORY = 64 * 2**20  # bytes: Python and numpy alone take about that
+
+
+def _is_enough(text: str) -> str:
+    if in_bytes(text) < LEAST_MEMORY:
+        raise ValueError("no worker can begin with so little; write at least 64m")
+    return text
+
+
 def _is_device(text: str) -> str:
     if not devices.is_device(text):
         raise ValueError(f"a device is {devices.NAMES}")
@@ -45,7 +54,7 @@ Protocol = Literal["throughput", "latency", "iterations"]
 Mode = Literal["train", "infer"]
 Precision = Literal["fp32", "tf32", "fp16", "bf16", "int8"]
 Track = Literal["as-shipped", "matched"]
-Memory = Annotated[str, pydantic.Field(pattern=r"^[1-9][0-9]*[bkmg]?$")]
+Memory = Annotated[str, pydantic.Field(pattern=r"^[1-9][0-9]*[bkmg]?$"), pydantic.AfterValidator(_is_enough)]
 Device = Annotated[str, pydantic.AfterValidator(_is_device)]
 
 

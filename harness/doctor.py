@@ -1,5 +1,6 @@
 """`harness doctor`: what on this host would make a number wrong or an install fail."""
 
+import os
 import shutil
 import time
 from collections.abc import Iterator
@@ -62,6 +63,9 @@ def _disk(what: str, folder: Path) -> Iterator[Finding]:
     there = folder.absolute()
     while not there.exists():
         there = there.parent
+    if not there.is_dir() or not os.access(there, os.W_OK):
+        yield Finding(False, f"{what}: {folder} cannot be used: {there} is {'not writable' if there.is_dir() else 'no folder'}")
+        return
     free = shutil.disk_usage(there).free
     yield Finding(
         free > 10 * 2**30,

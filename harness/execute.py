@@ -1,5 +1,6 @@
 """One invocation of `harness run`, from environments to tables."""
 
+import shlex
 import signal
 import sys
 import time
@@ -19,7 +20,7 @@ from harness.envs.provision import Need, Outcome
 from harness.errors import UserError
 from harness.journal import Journal
 from harness.matrix import Planned
-from harness.report import terminal, whole
+from harness.report import overview, terminal, whole
 from harness.runner import Runner
 from harness.statuses import Status
 
@@ -52,9 +53,8 @@ def execute(
     wait: bool = False,
 ) -> int:
     """Measure ``planned`` in a new run, print the tables, and return the exit code."""
-    threads = max(suite.threads or (len(hostinfo.granted_cpus()),))
-    _check_threads(threads, suite)
-    threads = min(threads, len(hostinfo.granted_cpus()))
+    cpus = len(hostinfo.granted_cpus())
+    threads = min(max(suite.threads or (cpus,)), cpus)
     titles = {item.cell.adapter: adapters[item.cell.adapter].manifest.title for item in planned}
     with locks.held(_devices(planned), wait):
         host = hostinfo.describe()
@@ -91,12 +91,6 @@ def resume(
             else:
                 journal.write("cell-planned", cell=msgspec.structs.asdict(item.cell))
         return _measure(journal, run.suite, adapters, places, todo, run.threads, host, run.sessions)
-
-
-def _check_threads(threads: int, suite: Suite) -> None:
-    """One number must be there. Of several, those that are not are N/A."""
-    if suite.threads and len(suite.threads) == 1 and threads > len(hostinfo.granted_cpus()):
-        raise UserError(f"threads is {threads}, but only {len(hostinfo.granted_cpus())} CPUs may be used here.")
 
 
 def _devices(planned: list[Planned]) -> list[str]:
@@ -161,5 +155,8 @@ def report(run: results.Run) -> None:
     for table in whole.rendered(run, console.width):
         console.print(table)
     counts = {status: sum(cell.status is status for cell in run.cells) for status in Status}
-    click.echo(f"{len(run.cells)} cells: " + ", ".join(f"{count} {status}" for status, count in counts.items() if count))
-    click.echo(f"Again, or in detail: harness show {run.folder} --details", file=sys.stderr)
+    words = [f"{count} {'N/A' if status is Status.UNSUPPORTED else status}" for status, count in counts.items() if count]
+    click.echo(f"{len(run.cells)} cells: {', '.join(words)}")
+    click.echo(f"Again, or in detail: harness show {shlex.quote(str(run.folder))} --details", file=sys.stderr)
+    if unfinished := overview.unfinished(run):
+        click.echo(unfinished, err=True)

@@ -85,8 +85,8 @@ def _resumed(facts: Facts) -> Iterator[str]:
 def _unsteady(facts: Facts) -> Iterator[str]:
     for event in facts.warm_ups:
         if not event.steady:
-            spread = "too few steps to tell" if event.spread is None else f"they differed by {event.spread:.1%}"
-            yield f"not steady after {event.steps} steps of warm-up ({event.seconds:.1f} s): {spread}"
+            spread = "too few to tell" if event.spread is None else f"the last windows vary by {event.spread:.1%}"
+            yield f"not steady after {event.steps} steps before timing, proofs included ({event.seconds:.1f} s): {spread}"
 
 
 def _trend(facts: Facts) -> Iterator[str]:

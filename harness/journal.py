@@ -3,6 +3,7 @@
 import json
 import mmap
 import os
+import shlex
 import time
 from pathlib import Path
 from typing import Any
@@ -89,7 +90,7 @@ class Journal:
             while left:  # the system may take a part
                 left = left[self._file.write(left) :]
         except OSError as error:
-            way_out = f"What was measured to its end is kept. When it can be written again: harness resume {self.folder}"
+            way_out = f"What was measured to its end is kept. When it can be written again: harness resume {shlex.quote(str(self.folder))}"
             raise UserError(f"{self._path}: cannot be written: {error.strerror}. {way_out}")
 
     def close(self) -> None:

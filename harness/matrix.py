@@ -139,7 +139,9 @@ def _merged(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
 
 def everything(suite: Suite, adapters: dict[str, Adapter]) -> Suite:
     """Return a suite of all adapters and models in both modes, with whatever else ``suite`` says."""
-    return suite.model_copy(update={"adapters": tuple(adapters), "models": tuple(MODELS), "modes": ("train", "infer"), "baseline": None})
+    batches = {**suite.batches, **{name: (1,) for name, model in MODELS.items() if model.generates}}
+    every = {"adapters": tuple(adapters), "models": tuple(MODELS), "modes": ("train", "infer")}
+    return suite.model_copy(update={**every, "batches": batches, "baseline": None})
 
 
 def check_names(suite: Suite, adapters: dict[str, Adapter]) -> None:
@@ -156,6 +158,12 @@ def check_names(suite: Suite, adapters: dict[str, Adapter]) -> None:
         for variant in variants:
             if variant not in adapters[adapter].manifest.variants:
                 raise UserError(unknown(f"variant of {adapter}", variant, adapters[adapter].manifest.variants))
+
+
+def check_threads(suite: Suite, cpus: int) -> None:
+    """Raise ``UserError`` where the suite wants one number of threads, and more than there are. Of several, those are N/A."""
+    if suite.threads and len(suite.threads) == 1 and suite.threads[0] > cpus:
+        raise UserError(f"threads is {suite.threads[0]}, but only {cpus} CPUs may be used here.")
 
 
 def plan(

@@ -42,6 +42,7 @@ class Throughput:
     def turn(self, rival: Rival, number: int, alive: int) -> None:
         settle(rival)
         rival.timed_block({"do": "block", "steps": rival.steps}, rival.steps, round=number, alive=alive)
+        rival.refit(self.measure.block_seconds)
 
     def has_budget(self, rival: Rival) -> bool:
         """The fewest always, then as time and number allow."""
@@ -53,7 +54,7 @@ class Throughput:
         """As many as asked for, and they tell the rate as precisely as asked for."""
         if len(rival.timed) < self.measure.blocks:
             return False
-        return precision([rival.steps / seconds for seconds in rival.timed]) <= self.measure.target
+        return precision(rival.rates) <= self.measure.target
 
 
 class Latency:

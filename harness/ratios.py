@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import NamedTuple, Protocol
 
-from harness.stats import LEVEL, centre, location, student
+from harness.stats import LEVEL, centre, fewest, signed_rank, student
 
 Pair = tuple[float, float]
 
@@ -67,7 +67,9 @@ def ratio(processes: Sequence[Sequence[Pair]]) -> Ratio | None:
     count = sum(map(len, logs))
     if count < 2:
         return None
-    values, interval = (logs[0], location) if len(logs) == 1 else (list(map(centre, logs)), student)
+    # One method for both levels, so that the surer interval holds the other.
+    ranked = len(logs) == 1 and count >= fewest(VERDICT_LEVEL)
+    values, interval = (logs[0] if len(logs) == 1 else list(map(centre, logs))), signed_rank if ranked else student
     value, low, high = map(math.exp, interval(values, LEVEL))
     _, lowest, highest = map(math.exp, interval(values, VERDICT_LEVEL))
     return Ratio(value, low, high, (lowest, highest), count, len(logs))

@@ -61,10 +61,11 @@ def find(name: str) -> Path:
         if not documents:
             raise UserError(f"There are no runs in {paths.runs()} yet. Make one: harness run")
         return documents[-1].parent
-    for folder in (Path(name), paths.runs() / name):
+    places = dict.fromkeys((Path(name), paths.runs() / name))  # one, where the name is a whole path
+    for folder in places:
         if (folder / "run.json").is_file():
             return folder
-    raise UserError(f"'{name}' is no run: neither {Path(name) / 'run.json'} nor {paths.runs() / name / 'run.json'} exists.")
+    raise UserError(f"'{name}' is no run: there is no {' and no '.join(str(folder / 'run.json') for folder in places)}.")
 
 
 class _Asked(msgspec.Struct):
@@ -82,9 +83,11 @@ def load(folder: Path) -> Run:
     """Read a run; raise ``UserError`` for one that this version cannot read."""
     try:
         document = json.loads((folder / "run.json").read_text(encoding="utf-8"))
-        version = document["version"]
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise UserError(f"{folder / 'run.json'}: cannot be read: {error}.")
+    version = document.get("version") if isinstance(document, dict) else None
+    if version is None:
+        raise UserError(f"{folder / 'run.json'}: does not say its version, so it is no run's.")
     if version != VERSION:
         raise UserError(f"{folder / 'run.json'}: is of version {version}; this harness reads {VERSION}. Use the harness that made it.")
     try:
@@ -97,7 +100,7 @@ def load(folder: Path) -> Run:
     torn = _read(folder / "events.jsonl", reader)
     try:
         cells = reader.results()
-        _check(cells, asked.titles, asked.host)
+        _check(cells, asked.titles, asked.host, suite.protocol)
     except FAULTS as error:
         raise UserError(f"{folder}: its files were changed after they were written: {_told(error)}.")
     return Run(
@@ -139,6 +142,8 @@ def _read(path: Path, reader: "_Reader") -> bool:
                     return True
                 if type(event) is not events.Block or event.label == "timed":  # a third of all events are other blocks
                     reader.take(event)
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read: {error.strerror}.")
     except FAULTS as error:
         raise UserError(f"{path}:{number}: the file was changed after it was written: {_told(error)}.")
     return False
@@ -209,11 +214,13 @@ class _Reader:
         return self._ledgers[content]
 
 
-def _check(cells: tuple[CellResult, ...], titles: dict[str, str], host: dict[str, Any]) -> None:
-    """Raise ``KeyError`` where something is missing that every table wants."""
+def _check(cells: tuple[CellResult, ...], titles: dict[str, str], host: dict[str, Any], protocol: str) -> None:
+    """Raise ``LookupError`` where something is missing that every table wants."""
     for needed in ("cpu", "gpus"):
         host[needed]
     for result in cells:
         titles[result.cell.adapter], MODELS[result.cell.model]
         for needed in ("framework", "version", "execution", "window") if result.ledger else ():
             result.ledger[needed]
+        if protocol == "latency" and not all(block.latencies for block in result.blocks):
+            raise LookupError(f"{result.cell.key} has no latencies")

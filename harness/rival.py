@@ -24,6 +24,8 @@ BLOCK_LIMIT = 60.0  # seconds on top of twenty times the time that a block is ex
 # Speed is steady when the last windows' step times have a coefficient of variation below a limit, as Georges, Buytaert and
 # Eeckhout have it (Statistically rigorous Java performance evaluation, OOPSLA 2007, section 3.3).
 STEADY_WINDOWS = 3
+SHORTEST = 1e-9  # seconds that a step is taken for at least: one below the clock's resolution is no division by zero
+FAR_OFF = 2.0  # times the length that a block should have
 MOMENT = 0.1  # seconds that three windows take at least: shorter ones tell about the clock
 
 Tell = Callable[[str, str], None]  # cell key and what is going on
@@ -55,6 +57,7 @@ class Rival:
         self.step_seconds = 0.0
         self.steps = 1
         self.timed: list[float] = []  # seconds of each timed block
+        self.rates: list[float] = []  # steps a second of each
 
     def ask(self, request: dict[str, Any], limit: float, **extra: Any) -> dict[str, Any]:
         """Ask the worker, and write its answer to the journal under the cell's name."""
@@ -69,7 +72,7 @@ class Rival:
             event = self.worker.ask(request, limit)
         fields = {**extra, **event, **seen.besides(event["cpu_seconds"])}
         self.journal.write(fields.pop("event"), cell=self.cell.key, process=self.process, label=label, **fields)
-        self.step_seconds = max(event["seconds"] / event["steps"], 1e-9)  # a step below the clock's resolution is no division by zero
+        self.step_seconds = max(event["seconds"] / event["steps"], SHORTEST)
         return float(event["seconds"])
 
     def warm_up(self, measure: Measure, done: Done) -> None:
@@ -92,11 +95,21 @@ class Rival:
         steady = spread <= measure.steady_within
         verdict = {"steady": steady, "spread": spread if math.isfinite(spread) else None, "steps": total, "seconds": seconds}
         self.journal.write("warmed-up", cell=self.cell.key, process=self.process, **verdict)
-        self.steps = max(1, round(measure.block_seconds / self.step_seconds))
+        self._fit(measure.block_seconds, windows[-STEADY_WINDOWS:])
+
+    def _fit(self, seconds: float, step_seconds: Sequence[float]) -> None:
+        """Fix how many steps a block has. The median, since a window may have met a stall of the host."""
+        self.steps = max(1, round(seconds / max(statistics.median_low(step_seconds), SHORTEST)))
 
     def timed_block(self, request: dict[str, Any], expected: int, **extra: Any) -> None:
         """Have steps timed that count."""
         self.timed.append(self.block(request, expected, "timed", **extra))
+        self.rates.append(1 / self.step_seconds)
+
+    def refit(self, seconds: float) -> None:
+        """Change the size of further blocks if the last one was far from ``seconds``: warm-up may have misled."""
+        if not 1 / FAR_OFF < self.timed[-1] / seconds < FAR_OFF:
+            self._fit(seconds, [1 / rate for rate in self.rates])
 
 
 def job_of(cell: Cell, adapter: Adapter, cpus: list[int], seed: int, build: str = "lowered", images: dict[str, str] | None = None) -> Job:

@@ -9,7 +9,7 @@ from rich.console import RenderableType
 from harness.config import Precision
 from harness.errors import UserError
 from harness.gold import names, published
-from harness.report import golds, scores, sheets
+from harness.report import golds, scores, sheets, terminal
 from harness.scoring.match import Choice
 from harness.scoring.predictions import load
 from harness.scoring.score import score
@@ -29,7 +29,7 @@ def score_text(
     if form == "csv":
         return scores.as_csv(found).rstrip("\n")
     parts = scores.sheets(found)
-    return sheets.markdown(parts) if form == "markdown" else sheets.render(parts)
+    return sheets.markdown(parts) if form == "markdown" else sheets.render(parts, terminal.console().width)
 
 
 def _variant(text: str) -> tuple[str, str]:
@@ -41,7 +41,7 @@ def _variant(text: str) -> tuple[str, str]:
 
 def gold_list() -> RenderableType:
     """Return a line for each table that ships."""
-    return sheets.render([golds.overview([published.load(name) for name in published.shipped()])])
+    return sheets.render([golds.overview([published.load(name) for name in published.shipped()])], terminal.console().width)
 
 
 def gold_show(name: str, form: str) -> str | RenderableType:
@@ -50,4 +50,4 @@ def gold_show(name: str, form: str) -> str | RenderableType:
     if form == "csv":
         return golds.as_csv(gold).rstrip("\n")
     parts = [golds.table(gold)]
-    return sheets.markdown(parts) if form == "markdown" else sheets.render(parts)
+    return sheets.markdown(parts) if form == "markdown" else sheets.render(parts, terminal.console().width)

@@ -61,7 +61,12 @@ def location(values: Sequence[float], level: float = LEVEL) -> tuple[float, floa
     errors are as likely up as down, so its coverage holds for few values and with spikes, where bootstrap intervals are
     too short (docs/results/calibration.md). Fewer than six cannot give 95 % that way: there, Student's t.
     """
-    return signed_rank(values, level) if 2.0 ** (1 - len(values)) <= 1 - level else student(values, level)
+    return signed_rank(values, level) if len(values) >= fewest(level) else student(values, level)
+
+
+def fewest(level: float) -> int:
+    """Return the fewest values for which the signed-rank test has an interval of ``level``: all of 2 ** n signs but two are in it."""
+    return math.ceil(1 - math.log2(1 - level))
 
 
 def student(values: Sequence[float], level: float = LEVEL) -> tuple[float, float, float]:

@@ -120,19 +120,18 @@ class Project:
         result = CliRunner().invoke(cli.main, arguments, catch_exceptions=False, prog_name="harness")
         return Outcome(result.exit_code, result.stdout, result.stderr)
 
-    def start(self, *arguments: str, largest_file: int = resource.RLIM_INFINITY) -> "subprocess.Popen[str]":
+    def start(self, *arguments: str, largest_file: int = resource.RLIM_INFINITY, stdout: Any = subprocess.PIPE) -> "subprocess.Popen[str]":
         """Start the command line as a process of its own, for what signals and file descriptors do.
 
         Writing beyond ``largest_file`` bytes fails like on a full disk.
         """
         command = [sys.executable, "-c", "from harness.cli import main; main(prog_name='harness')", *arguments]
-        pipe = subprocess.PIPE
 
         def prepare() -> None:
             signal.signal(signal.SIGINT, signal.SIG_DFL)  # a shell's background jobs ignore it, and so would all that they start
             resource.setrlimit(resource.RLIMIT_FSIZE, (largest_file, largest_file))
 
-        return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, text=True, preexec_fn=prepare)
+        return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=stdout, stderr=subprocess.PIPE, text=True, preexec_fn=prepare)
 
     def result(self) -> results.Run:
         return results.load(results.find("last"))
@@ -147,7 +146,7 @@ class Project:
         return [event for event in map(json.loads, lines) if event["event"] == kind]
 
     def workers(self) -> list[psutil.Process]:
-        """Processes that run code which this project staged."""
+        """Processes that run code which this project staged, and what it started."""
         staged = str(paths.cache() / "staged")
         found = []
         for process in psutil.process_iter(["cmdline", "status"]):
@@ -155,11 +154,6 @@ class Project:
             if process.info["status"] != psutil.STATUS_ZOMBIE and any(word.startswith(staged) for word in words):
                 found.append(process)
         return found
-
-
-def strays() -> list[psutil.Process]:
-    """What the fixture adapters started and left."""
-    return [process for process in psutil.process_iter(["cmdline"]) if "child-of-a-worker" in (process.info["cmdline"] or [])]
 
 
 class Recorder:
@@ -187,7 +181,7 @@ class Recorder:
         check = {"what": "fp32 outputs", "error": error, "limit": 1e-5, "worst": "fc", "passed": error is not None and error <= 1e-5}
         ledger = {"framework": cell.adapter.title(), "version": "1.0", "execution": "eager", "window": "forward; inputs resident"}
         self.journal.write("parity", cell=cell.key, checks=[check])
-        self.journal.write("built", cell=cell.key, checks=[], ledger=ledger, first_step_seconds=0.5, **built)
+        self.journal.write("built", cell=cell.key, **{"checks": [], "ledger": ledger, "first_step_seconds": 0.5, **built})
         for time_spent in seconds:
             for label, count in (("settle", 1), ("timed", steps)):
                 self.journal.write(

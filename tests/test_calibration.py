@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 from helpers import ROOT
 
+from harness.config import Measure
+
 NOISE = json.loads((ROOT / "docs" / "results" / "noise.json").read_text(encoding="utf-8"))["blocks"]
 
 
@@ -30,6 +32,13 @@ def test_two_alike_are_told_apart_in_five_of_a_hundred_at_most(times):
     found = CALIBRATE.simulate(times, 0.0, 1, "signed rank")
     assert found["faster"] + found["slower"] <= 0.05
     assert 0.92 <= found["covered"] <= 0.98 + 0.01  # the signed-rank interval errs on the wide side
+
+
+@pytest.mark.parametrize("rounds", CALIBRATE.FEW)
+def test_few_rounds_are_no_reason_for_false_verdicts(times, rounds):
+    """Below seven the interval is Student's, at both levels."""
+    found = CALIBRATE.simulate(times, 0.0, 1, measure=Measure(blocks=rounds, most_blocks=rounds))
+    assert found["faster"] + found["slower"] <= 0.05 and found["covered"] >= 0.92
 
 
 def test_three_per_cent_are_found_in_four_of_five(times):

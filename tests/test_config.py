@@ -90,6 +90,7 @@ def test_a_file_here_comes_before_the_shipped_one(tmp_path):
         (("environments", "numpy"), {"image": "x"}, 'an image needs kind = "container"'),
         (("containers",), {"engin": "x"}, "FILE: containers.engin: 'engin' is no field here. Did you mean 'engine'?"),
         (("containers",), {"memory": "all"}, "FILE: containers.memory is 'all': "),
+        (("containers",), {"memory": "1"}, "FILE: containers.memory is '1': no worker can begin with so little; write at least 64m."),
         (("containers",), {"run_flags": "--init"}, "FILE: containers.run_flags is '--init': "),
         (("suites",), {}, "FILE: suites is {}: "),
     ],

@@ -3,6 +3,7 @@
 import os
 import pwd
 import shutil
+from pathlib import Path
 
 import pytest
 from helpers import Project, wait_until
@@ -107,6 +108,40 @@ def test_a_cache_removed_in_the_middle(project):
     for result in project.result().cells:
         assert str(result.status) == "ok" or result.reason
     assert project.workers() == []
+
+
+def test_a_full_disk_behind_standard_output(project):
+    project.run("run")
+    with Path("/dev/full").open("w") as full:
+        process = project.start("show", stdout=full)
+        _, err = process.communicate(timeout=60)
+    assert process.returncode == 2 and err == "Error: what is printed: No space left on device.\n"
+
+
+def test_a_reader_that_reads_no_more_is_no_error(project):
+    project.run("run")
+    process = project.start("show")
+    process.stdout.close()
+    process.wait(60)
+    assert process.stderr.read() == ""
+
+
+def test_events_that_are_a_folder(project):
+    project.run("run")
+    folder = results.find("last")
+    (folder / "events.jsonl").unlink()
+    (folder / "events.jsonl").mkdir()
+    for command in ("show", "resume"):
+        outcome = project.run(command)
+        assert outcome.code == 2 and outcome.err == f"Error: {folder}/events.jsonl: cannot be read: Is a directory.\n"
+
+
+def test_doctor_looks_at_where_things_go(project, monkeypatch):
+    (project.folder / "file").touch()
+    for variable, what in (("HARNESS_CACHE", "cache"), ("HARNESS_RUNS", "runs")):
+        with monkeypatch.context() as patched:
+            patched.setenv(variable, str(project.folder / "file"))
+            assert f"look  {what}: {project.folder / 'file'} cannot be used: " in project.run("doctor").out
 
 
 def test_showing_writes_nothing(project):

@@ -4,7 +4,6 @@ import os
 import re
 
 import pytest
-from helpers import strays
 
 from harness import rival
 
@@ -85,7 +84,7 @@ def test_a_known_time_is_told_within_one_per_cent(project):
 def test_a_child_that_left_the_group_is_ended_with_its_worker(project):
     cell = measured(project, "leaves-child", blocks=3, most_blocks=3)
     assert cell.status == "ok", cell.reason
-    assert strays() == []
+    assert project.workers() == []
 
 
 FAULTY = {"out-of-memory": "oom", "hangs": "timeout", "crashes": "crashed", "raises": "crashed", "exits": "crashed", "nan": "parity-failed"}

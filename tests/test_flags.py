@@ -47,11 +47,11 @@ def test_a_clean_cell_has_none():
         (facts(blocks=[Timed(0, 0, 100.0, 0.0), Timed(0, 1, 100.0, 1.3)]), "noise: others used up to 1.3 cores during 1 of 2 blocks"),
         (
             facts(warm_ups=[WarmedUp("cell", steady=True), WarmedUp("cell", steady=False, spread=0.31, steps=40, seconds=20.04)]),
-            "not steady after 40 steps of warm-up (20.0 s): they differed by 31.0%",
+            "not steady after 40 steps before timing, proofs included (20.0 s): the last windows vary by 31.0%",
         ),
         (
             facts(warm_ups=[WarmedUp("cell", steady=False, spread=None, steps=2, seconds=30.0)]),
-            "not steady after 2 steps of warm-up (30.0 s): too few",
+            "not steady after 2 steps before timing, proofs included (30.0 s): too few",
         ),
         (
             facts(blocks=[Timed(0, 0, 100.0), Timed(0, 1, 99.0, 0.0, ("power cap",))]),

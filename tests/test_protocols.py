@@ -31,6 +31,9 @@ class Asked:
         self.block(request, expected, "timed", **extra)
         self.timed.append(self.seconds)
 
+    def refit(self, seconds):
+        pass
+
 
 def turns(rounds, rival):
     number = 0

@@ -67,6 +67,7 @@ def test_turning_pairs_round_turns_the_ratio_round(ratios):
     found, turned = ratio([pairs(*ratios)]), ratio([[(b, a) for a, b in pairs(*ratios)]])
     assert found.value == pytest.approx(1 / turned.value, rel=1e-9)
     assert (found.low, found.high) == pytest.approx((1 / turned.high, 1 / turned.low), rel=1e-9)
+    assert found.surely[0] <= found.low * (1 + 1e-12) and found.high <= found.surely[1] * (1 + 1e-12)
     assert found.low <= found.value * (1 + 1e-12) and found.value <= found.high * (1 + 1e-12)
 
 

@@ -145,7 +145,7 @@ def test_the_last_of_a_dozen_in_one_second(monkeypatch):
 def test_find_nothing():
     with pytest.raises(UserError, match=r"There are no runs in .* yet. Make one: harness run"):
         results.find("last")
-    with pytest.raises(UserError, match=r"'nope' is no run: neither nope/run.json nor .*runs/nope/run.json exists"):
+    with pytest.raises(UserError, match=r"'nope' is no run: there is no nope/run.json and no .*runs/nope/run.json"):
         results.find("nope")
 
 

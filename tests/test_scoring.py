@@ -84,6 +84,10 @@ class TestMatch:
         assert found.pairs == {("PyTorch", "AlexNet"): entries[1]} and found.strangers[0].why == "not among the chosen"
         assert differing_conditions(found) == ["AlexNet: mode infer, and gold's is train"]
 
+    def test_an_option_says_what_a_table_does_not(self, gold):
+        found = match([cell()], gold("framework,AlexNet\nPyTorch,5"), Choice(mode="infer", precision="fp16", batch=77))
+        assert differing_conditions(found) == ["AlexNet: mode infer, and gold's is train", "AlexNet: precision fp16, and gold's is fp32"]
+
     def test_an_option_chooses_among_golds_columns(self, gold):
         columns = {f"VGG-16 {mode}": {"model": "VGG-16", "mode": mode} for mode in ("train", "infer")}
         table = gold("framework,VGG-16 train,VGG-16 infer\nPyTorch,5,6", columns=columns)

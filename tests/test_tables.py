@@ -195,6 +195,32 @@ def test_ratios_have_intervals_verdicts_and_a_warning_where_one_differs_from_its
     assert table.caption[-1].startswith("WARNING: Alpha differs from itself in MobileNet, batch 2, 32 px")
 
 
+def test_an_unstable_cell_has_a_ratio_and_no_verdict():
+    recorder = Recorder(adapters=["alpha", "beta"], measure={"unstable_above": 0.1})
+    recorder.measured(recorder.plan("alpha"), [0.5, 0.51, 0.5])
+    recorder.measured(recorder.plan("beta"), [0.1, 0.2, 0.05])
+    (table,) = head_to_head(recorder.load())
+    assert re.fullmatch(r"5\.\d+ \[.*\] unstable", entries(table)["Beta"][0].text)
+
+
+def test_where_nothing_was_measured_there_are_no_ratios():
+    recorder = Recorder(adapters=["alpha", "beta"])
+    recorder.ended(recorder.plan("alpha"), "unsupported", "no device")
+    recorder.measured(recorder.plan("beta"), STEADY)
+    assert head_to_head(recorder.load()) == []
+
+
+def test_settings_are_compared_column_by_column():
+    """Alpha folds other subgraphs in another model; only Beta's layout differs from a rival's."""
+    recorder = Recorder(adapters=["alpha", "beta"])
+    for model, fused in (("mobilenet", 28), ("resnet50", 54)):
+        for adapter, own in (("alpha", {"fused_subgraphs": fused, "layout": "NCHW"}), ("beta", {"layout": "NHWC"})):
+            ledger = {"framework": adapter.title(), "version": "1", "execution": "eager", "window": "w", **own}
+            recorder.measured(recorder.plan(adapter, model=model), STEADY, ledger=ledger)
+    (table,) = head_to_head(recorder.load())
+    assert [line for line in table.caption if "differ:" in line] == ["Settings differ: layout NCHW (Alpha); NHWC (Beta)."]
+
+
 def test_variants_are_told_apart_where_there_are_several():
     recorder = Recorder()
     for adapter, variant in (("alpha", "eager"), ("alpha", "compiled"), ("beta", "eager")):

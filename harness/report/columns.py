@@ -1,8 +1,22 @@
 """Which columns of a table go side by side: no number may be cut or broken because a terminal is narrow."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 FRAME = 3  # characters around an entry: a line and two spaces
+
+
+def layout(needed: Sequence[int], wanted: Sequence[int], names: int, width: int | None) -> Iterator[tuple[list[int], list[int]]]:
+    """Yield the places of the columns of each part of a table, and their widths.
+
+    ``needed`` is the least width of each column, ``wanted`` that of its texts unbroken. The first ``names`` are never broken.
+    """
+    needed = [*wanted[:names], *needed[names:]]
+    for places in parts(needed, names, width):
+        yield places, fitted([needed[place] for place in places], [wanted[place] for place in places], width)
+
+
+def longest_word(text: str) -> int:
+    return max(map(len, text.split()), default=0)
 
 
 def parts(widths: Sequence[int], names: int, width: int | None) -> list[list[int]]:

@@ -12,7 +12,7 @@ def overview(golds: list[Gold]) -> Sheet:
     for gold in golds:
         numbers, without = gold.count()
         rows.append((gold.name, gold.title, gold.hardware, str(len(gold.frameworks)), str(len(gold.columns)), str(numbers), str(without)))
-    return Sheet("Gold tables", ("name", "title", "hardware", "frameworks", "columns", "numbers", "N/A"), tuple(rows), left=3)
+    return Sheet("Gold tables", ("name", "title", "hardware", "frameworks", "columns", "numbers", "N/A"), tuple(rows), left=3, names=1)
 
 
 def table(gold: Gold) -> Sheet:
@@ -25,7 +25,7 @@ def table(gold: Gold) -> Sheet:
         )
         for column in gold.columns
     )
-    return Sheet(f"{gold.name}: {gold.title}", ("model", "unit", *gold.frameworks), rows, conditions(gold), left=2)
+    return Sheet(f"{gold.name}: {gold.title}", ("model", "unit", *gold.frameworks), rows, conditions(gold), left=2, names=1)
 
 
 def conditions(gold: Gold) -> tuple[str, ...]:

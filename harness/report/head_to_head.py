@@ -1,7 +1,9 @@
 """Ratios of frameworks to a baseline, with intervals and verdicts, from blocks that ran in the same rounds."""
 
+import re
+
 from harness.ratios import Verdict, paired, ratio, verdict
-from harness.report.tables import Entry, Kind, Row, Table, column_title, groups, row_title, tables
+from harness.report.tables import Entry, Kind, Row, Table, column_title, groups, row_title, separately, tables
 from harness.results import Run
 from harness.statuses import Status
 from harness.summary import CellResult
@@ -23,6 +25,9 @@ def baseline(run: Run) -> str:
     return run.suite.baseline or run.suite.adapters[0]
 
 
+RATIO = re.compile(r"\d+\.\d+ \[|too few pairs")  # what makes a table of ratios worth its place
+
+
 def _table(run: Run, kind: Kind, results: list[CellResult]) -> Table | None:
     columns = list(dict.fromkeys((r.cell.model, r.cell.batch, r.cell.size) for r in results))
     names = list(dict.fromkeys((r.cell.adapter, r.cell.variant, r.cell.copy_number) for r in results))
@@ -39,8 +44,13 @@ def _table(run: Run, kind: Kind, results: list[CellResult]) -> Table | None:
             if name[2] > 1 and entries[-1].text.endswith((Verdict.FASTER, Verdict.SLOWER)):
                 warnings.append(column_title(*column))
         rows.append(Row(title=row_title(run, *name), entries=tuple(entries)))
+    if not any(RATIO.match(entry.text) for row in rows for entry in row.entries):
+        return None
     caption = [f"Ratio of rates to {row_title(run, *base)} in blocks of the same round, with its 95 % interval."]
-    caption.append(f"Verdicts go by the 97 % interval. Same: within {run.suite.measure.margin:.1%} for certain. Undecided: it holds 1.")
+    caption.append(
+        f"Verdicts go by the 97 % interval. Same: within {run.suite.measure.margin:.1%} for certain. Undecided: that interval holds 1. "
+        "Unstable: one of the two is, so there is no verdict."
+    )
     if run.suite.measure.processes == 1:
         caption.append(
             "One process each: processes of one framework may differ by some per cent, which the intervals do not know (set processes)."
@@ -75,16 +85,15 @@ COMPARED = (
 
 
 def differences(results: list[CellResult]) -> list[str]:
-    """Name the settings in which the compared cells differ, as their frameworks report them, and who has which."""
-    lines = []
-    swept = len({result.cell.threads for result in results}) > 1  # then they differ because they were asked to
-    for setting in COMPARED[1 if swept else 0 :]:
-        values: dict[str, dict[str, None]] = {}
-        for result in results:
-            if setting in result.ledger:
-                values.setdefault(str(result.ledger[setting]), {})[str(result.ledger["framework"])] = None
-        if len(values) > 1:
-            lines.append(f"{setting} {_who(values)}")
+    """Name the settings in which cells that are compared differ, as their frameworks report them, and who has which."""
+    found: dict[str, dict[str, dict[str, None]]] = {}  # by setting and value
+    for _, rivals in separately((result for result in results if result.ledger), lambda cell: cell.group):
+        for setting in COMPARED:
+            values = {(str(r.ledger[setting]), str(r.ledger["framework"])): None for r in rivals if setting in r.ledger}
+            if len({value for value, _ in values}) > 1:
+                for value, framework in values:
+                    found.setdefault(setting, {}).setdefault(value, {})[framework] = None
+    lines = [f"{setting} {_who(found[setting])}" for setting in COMPARED if setting in found]
     return [f"Settings differ: {'. '.join(lines)}."] if lines else []
 
 
@@ -107,4 +116,6 @@ def compare(run: Run, mine: CellResult | None, theirs: CellResult | None) -> str
     found = ratio(paired(mine.blocks, theirs.blocks))
     if found is None:
         return "too few pairs"
-    return f"{found.value:.3f} [{found.low:.3f}, {found.high:.3f}] {verdict(found, run.suite.measure.margin)}"
+    unstable = Status.UNSTABLE in (mine.status, theirs.status)  # it has numbers, and is not ranked
+    said = Status.UNSTABLE if unstable else verdict(found, run.suite.measure.margin)
+    return f"{found.value:.3f} [{found.low:.3f}, {found.high:.3f}] {said}"

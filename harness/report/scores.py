@@ -59,7 +59,7 @@ def _cells(title: str, ratios: Ratios) -> Sheet:
         )
         for pair in ratios.pairs
     )
-    return Sheet(title, ("framework", "model", "unit", "prediction", "gold", "ratio", "difference"), rows, left=3)
+    return Sheet(title, ("framework", "model", "unit", "prediction", "gold", "ratio", "difference"), rows, left=3, names=2)
 
 
 def _agreement(score: Score) -> Sheet:
@@ -98,7 +98,12 @@ def _orders(orders: tuple[Order, ...]) -> Sheet:
         if claim.outcome == "reversed"
     )
     return Sheet(
-        "Who is faster", ("model", "order in gold", "order in predictions", "tau", "agreed", "reversed", "undecided"), rows, lines, left=3
+        "Who is faster",
+        ("model", "order in gold", "order in predictions", "tau", "agreed", "reversed", "undecided"),
+        rows,
+        lines,
+        left=3,
+        names=1,
     )
 
 
@@ -121,7 +126,7 @@ def _claims(verdicts: tuple[Verdict, ...]) -> Sheet:
         )
         for verdict in verdicts
     )
-    return Sheet("Claims", ("claim", "of", "denominator", "verdict", "worst", "models", "without a number"), rows, left=5)
+    return Sheet("Claims", ("claim", "of", "denominator", "verdict", "worst", "models", "without a number"), rows, left=5, names=3)
 
 
 def _worst(verdict: Verdict) -> str:

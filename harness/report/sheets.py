@@ -26,7 +26,8 @@ class Sheet(NamedTuple):
     header: tuple[str, ...] = ()
     rows: tuple[tuple[str, ...], ...] = ()
     lines: tuple[str, ...] = ()
-    left: int = 1  # how many columns are names and not numbers
+    left: int = 1  # how many columns are texts and not numbers
+    names: int | None = None  # how many of these tell rows apart; all by default
 
 
 def render(sheets: Sequence[Sheet], width: int | None = None) -> RenderableType:
@@ -36,15 +37,24 @@ def render(sheets: Sequence[Sheet], width: int | None = None) -> RenderableType:
 
 def _drawn(sheet: Sheet, width: int | None) -> list[RenderableType]:
     parts: list[RenderableType] = [Text(sheet.title, style="bold")]
-    widths = [max(map(len, texts)) for texts in zip(sheet.header, *sheet.rows, strict=True)]
-    for places in columns.parts(widths, sheet.left, width) if sheet.header else ():
+    texts = list(zip(sheet.header, *sheet.rows, strict=True))  # by column
+    wanted = [max(map(len, column)) for column in texts]
+    needed = [max(columns.longest_word(column[0]), *map(_unbroken, column[1:]), 0) for column in texts]
+    for places, widths in columns.layout(needed, wanted, sheet.names or sheet.left, width) if sheet.header else ():
         table = rich.table.Table()
-        for place in places:
-            table.add_column(Text(sheet.header[place]), justify="left" if place < sheet.left else "right", overflow="fold")
+        for place, wide in zip(places, widths, strict=True):
+            table.add_column(Text(sheet.header[place]), justify="left" if place < sheet.left else "right", width=wide, overflow="fold")
         for row in sheet.rows:
             table.add_row(*(Text(row[place]) for place in places))
         parts.append(table)
     return [*parts, *map(Text, sheet.lines), Text("")]
+
+
+PROSE = 30  # characters from which an entry is a sentence, and may be broken between words
+
+
+def _unbroken(text: str) -> int:
+    return len(text) if len(text) <= PROSE else columns.longest_word(text)
 
 
 def markdown(sheets: Sequence[Sheet]) -> str:

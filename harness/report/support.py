@@ -1,42 +1,31 @@
 """The matrix of what is supported, with a numbered reason for every N/A."""
 
-import rich.table
-from rich.console import Group, RenderableType
-from rich.text import Text
-
 from harness.core.models import MODELS
 from harness.matrix import Planned
+from harness.report.sheets import Sheet
 
 
-def support(planned: list[Planned]) -> RenderableType:
-    """Return models by frameworks; an entry tells modes apart only where they differ."""
-    rows = list(dict.fromkeys((p.cell.model, p.cell.device, p.cell.precision) for p in planned))
-    columns = list(dict.fromkeys((p.cell.adapter, p.cell.variant) for p in planned))
-    reasons: list[str] = []
-    drawn = rich.table.Table()
-    drawn.add_column("model")
-    for adapter, variant in columns:
-        drawn.add_column(Text(f"{adapter}\n{variant}"))
-    for model, device, precision in rows:
-        texts = [Text(f"{MODELS[model].title}, {device}, {precision}")]
-        for adapter, variant in columns:
-            mine = [
-                p
-                for p in planned
-                if (p.cell.model, p.cell.device, p.cell.precision, p.cell.adapter, p.cell.variant)
-                == (model, device, precision, adapter, variant)
-            ]
-            verdicts = {p.cell.mode: _verdict(p, reasons) for p in mine}
-            alike = len(set(verdicts.values())) == 1
-            texts.append(Text(next(iter(verdicts.values())) if alike else "\n".join(f"{mode}: {said}" for mode, said in verdicts.items())))
-        drawn.add_row(*texts)
-    modes = " and ".join(dict.fromkeys(p.cell.mode for p in planned))
-    return Group(drawn, Text(f"For {modes}."), *(Text(f"[{number}] {reason}") for number, reason in enumerate(reasons, start=1)))
+def support(planned: list[Planned]) -> Sheet:
+    """Return models by frameworks; a model whose modes differ has a row for each."""
+    found: dict[tuple[str, str, str], dict[str, dict[tuple[str, str], Planned]]] = {}
+    for item in planned:
+        cell = item.cell
+        modes = found.setdefault((cell.model, cell.device, cell.precision), {})
+        modes.setdefault(cell.mode, {})[cell.adapter, cell.variant] = item
+    columns = list(dict.fromkeys((item.cell.adapter, item.cell.variant) for item in planned))
+    reasons: dict[str, int] = {}
+    rows: list[tuple[str, ...]] = []
+    for (model, device, precision), modes in found.items():
+        entries = {mode: tuple(_verdict(row[column], reasons) for column in columns) for mode, row in modes.items()}
+        alike = len(set(entries.values())) == 1
+        for mode, own in list(entries.items())[: 1 if alike else None]:
+            rows.append((f"{MODELS[model].title}, {device}, {precision}" + ("" if alike else f", {mode}"), *own))
+    every = " and ".join(dict.fromkeys(item.cell.mode for item in planned))
+    notes = tuple(f"[{number}] {reason}" for reason, number in reasons.items())
+    return Sheet(f"What is supported, for {every}", ("model", *map(" ".join, columns)), tuple(rows), notes)
 
 
-def _verdict(planned: Planned, reasons: list[str]) -> str:
+def _verdict(planned: Planned, reasons: dict[str, int]) -> str:
     if planned.reason is None:
         return "yes"
-    if planned.reason not in reasons:
-        reasons.append(planned.reason)
-    return f"N/A [{reasons.index(planned.reason) + 1}]"
+    return f"N/A [{reasons.setdefault(planned.reason, len(reasons) + 1)}]"

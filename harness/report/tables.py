@@ -208,7 +208,7 @@ def device_line(run: Run, device: str, results: list[CellResult]) -> str:
     """What ran on what, and how."""
     counts = sorted({result.cell.threads or run.threads for result in results if result.ledger}) or [run.threads]
     threads = "1 CPU thread" if counts == [1] else f"{_span(counts)} CPU threads"
-    return f"{_device_name(run, device)}; {threads}; {_frameworks(results)}."
+    return "; ".join([_device_name(run, device), threads, *filter(None, [_frameworks(results)])]) + "."
 
 
 def _precision(run: Run, rates: list[Rate]) -> str:

@@ -1,6 +1,7 @@
 """Tables on a terminal."""
 
-from collections.abc import Iterator, Sequence
+import os
+import sys
 from statistics import median, stdev
 
 import rich.table
@@ -25,7 +26,9 @@ def render(table: Table, width: int | None = None) -> RenderableType:
     rows = [(Text(row.title), *map(_cell, row.entries)) for row in table.rows]
     heads = (Text("framework"), *map(Text, table.columns))
     drawn = []
-    for places, widths in _columns([heads, *rows], width):
+    texts = [[text.plain for text in line] for line in zip(heads, *rows, strict=True)]  # by column
+    wanted, needed = [max(map(len, column)) for column in texts], [max(map(columns.longest_word, column)) for column in texts]
+    for places, widths in columns.layout(needed, wanted, 1, width):
         drawn.append(rich.table.Table())
         for place, wide in zip(places, widths, strict=True):
             drawn[-1].add_column(heads[place], justify="right" if place else "left", width=wide)
@@ -37,15 +40,6 @@ def render(table: Table, width: int | None = None) -> RenderableType:
         *(f"[{number}] {note}" for number, note in enumerate(table.notes, start=1)),
     ]
     return Group(Text(table.title, style="bold"), *drawn, *(Text(line) for line in below), Text(""))
-
-
-def _columns(lines: Sequence[Sequence[Text]], width: int | None) -> Iterator[tuple[list[int], list[int]]]:
-    """The places of each part's columns and their widths. Entries may be broken between words, names of rows may not."""
-    wanted = [max(len(text.plain) for text in texts) for texts in zip(*lines, strict=True)]
-    needed = [max(len(word) for text in texts for word in text.plain.split() or [""]) for texts in zip(*lines, strict=True)]
-    needed[0] = wanted[0]
-    for places in columns.parts(needed, 1, width):
-        yield places, columns.fitted([needed[place] for place in places], [wanted[place] for place in places], width)
 
 
 def details(run: Run) -> RenderableType:
@@ -84,6 +78,11 @@ def _facts(result: CellResult) -> list[str]:
     return facts
 
 
+UNLIMITED = 1000  # characters of a line, where what is printed goes to a file or another program
+
+
 def console(stderr: bool = False) -> Console:
     """A console that never turns text of ours or of a framework into markup."""
-    return Console(stderr=stderr, markup=False, highlight=False, emoji=False)
+    stream = sys.stderr if stderr else sys.stdout
+    width = None if stream.isatty() or "COLUMNS" in os.environ else UNLIMITED
+    return Console(stderr=stderr, width=width, markup=False, highlight=False, emoji=False)

@@ -29,6 +29,11 @@ class Choice(Record):
         wanted = self.variants.get(names.framework(entry.framework))
         return wanted is None or entry.variant is None or entry.variant == wanted
 
+    def told(self, entry: Entry) -> Entry:
+        """Return ``entry`` with what it does not say as chosen: whoever chooses knows what the table holds."""
+        said = {field: getattr(self, field) for field in ("mode", "precision", "device", "batch") if getattr(entry, field) is None}
+        return entry.model_copy(update=said)
+
 
 class Stranger(NamedTuple):
     """A prediction that has no place in the gold table, and why."""
@@ -67,7 +72,7 @@ def match(entries: Sequence[Entry], gold: Gold, choice: Choice) -> Matched:
         elif isinstance(fitting, str):
             strangers.append(Stranger(entry, fitting))
         else:
-            found.setdefault((framework, fitting.name), []).append(entry)
+            found.setdefault((framework, fitting.name), []).append(choice.told(entry))
     by_name = {column.name: column for column in columns}
     pairs = {pair: _only(pair, fit, by_name[pair[1]]) for pair, fit in found.items()}
     return Matched(columns, pairs, tuple(strangers))
