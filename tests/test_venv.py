@@ -241,7 +241,7 @@ class TestInterpreter:
         assert made.kind == "interpreter" and str(made.python) == sys.executable
         assert made.fingerprint["numpy"] and made.fingerprint["pluggy"]
 
-    @pytest.mark.parametrize("python", ["/no/such/python", "/bin/true", "/bin/false", "/etc"])
+    @pytest.mark.parametrize("python", ["/no/such/python", "/bin/true", "/bin/false", "/bin/sh", "/etc", "~nobody-of-this-name/python"])
     def test_what_is_no_python(self, project, python):
         with pytest.raises(EnvFailed, match=f"environments.other.python is '{python}', which does not answer as a Python: "):
             interpreter.provide(project.add_adapter("other"), python)

@@ -28,12 +28,15 @@ print(json.dumps(found))
 
 def provide(adapter: Adapter, python: str) -> ProcessEnvironment:
     """Return the environment of ``python`` once it has answered; raise ``EnvFailed`` for one that cannot run a worker."""
-    path = Path(python).expanduser()
+    what = f"environments.{adapter.name}.python is '{python}', which does not answer as a Python"
     try:
+        path = Path(python).expanduser()
         done = subprocess.run([str(path), "-E", "-s", "-c", PROBE], capture_output=True, text=True, check=False, timeout=60)
         found = json.loads(done.stdout)
-    except (OSError, subprocess.TimeoutExpired, ValueError) as error:
-        raise EnvFailed(f"environments.{adapter.name}.python is '{python}', which does not answer as a Python: {error}")
+    except ValueError:  # it printed something else
+        raise EnvFailed(f"{what}: {' '.join(done.stderr.split())[:200] or 'it printed something else'}")
+    except (OSError, RuntimeError, subprocess.TimeoutExpired) as error:
+        raise EnvFailed(f"{what}: {error}")
     missing = [name for name in ("numpy", "pluggy") if found[name] is None]
     if missing:
         raise EnvFailed(f"{python} lacks {' and '.join(missing)}, which every worker needs: install them there")

@@ -122,4 +122,4 @@ def _place(value: str) -> Path | None:
     parts = urllib.parse.urlsplit(value)
     if parts.scheme == "file":
         return Path(urllib.request.url2pathname(parts.path))
-    return None if parts.scheme else Path(value).expanduser().absolute()
+    return None if parts.scheme else Path(os.path.expanduser(value)).absolute()  # noqa: PTH111 - Path fails for the home of nobody
