@@ -54,7 +54,7 @@ class Facts:
     step_seconds: float
     warm_ups: Sequence[WarmedUp] = ()
     rivals: int = 1  # workers of this run that were alive together
-    alone: str | None = None  # why it was measured apart from its rivals, if it was; empty where an older run does not tell
+    alone: str | None = None  # what it failed of beside its rivals, if it was measured apart from them; empty if it was not tried
     resumed: bool = False  # whether it was measured when the run was resumed
 
     @cached_property

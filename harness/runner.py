@@ -83,7 +83,7 @@ class Runner:
         self._first_round = session * SESSIONS_APART
         self._alive: list[Rival] = []
         self._ended: set[str] = set()
-        self._later: list[tuple[Cell, str]] = []  # cells to be measured alone, and why
+        self._later: list[tuple[Cell, str]] = []  # cells to be measured alone, and what a first attempt failed of
         self._parity: dict[tuple[str, ...], dict[str, Any]] = dict(proofs or {})  # answers of proofs that several cells share
 
     def run(self, planned: list[Planned]) -> None:
@@ -131,7 +131,7 @@ class Runner:
         room = Room()
         for cell in cells:
             if self._alive and not room.for_another():
-                self._put_off(cell, "what its rivals left may not do")
+                self._put_off(cell, "")
                 continue
             outcome = self.outcomes[cell.adapter, cell.device_kind]
             assert not isinstance(outcome, EnvFailed)
@@ -161,8 +161,10 @@ class Runner:
                     self._end(rival.cell, failure.status, failure.reason)
 
     def _put_off(self, cell: Cell, reason: str) -> None:
+        """Have a cell measured alone later. The reason is that of a first attempt, and empty where there was none."""
         self._later.append((cell, reason))
-        self.tell(cell.key, f"there is no memory for it beside its rivals ({reason}); it will be measured alone")
+        why = f" ({reason})" if reason else ""
+        self.tell(cell.key, f"there is no memory for it beside its rivals{why}; it will be measured alone")
 
     def _dismiss(self, rival: Rival) -> None:
         """End a rival's worker, before anything else runs: a hung one would spoil the next cell."""
