@@ -160,6 +160,8 @@ class Plan:
             listed = matrix.everything(listed, self.adapters)
         try:
             self.suite = matrix.narrow(listed, matrix.Filters(**filters), self.adapters)
+            if self.suite != listed:  # whose title says what is no longer so
+                self.suite = self.suite.model_copy(update={"title": f"Suite {self.name}, changed on the command line"})
         except pydantic.ValidationError as error:
             raise UserError(toml.explain("command line", configuration.Suite, error))
         if self.suite.images is not None:
@@ -301,10 +303,12 @@ def show_list(config: Path | None) -> None:
 
 @main.command()
 @click.argument("run", default="last")
-@click.option("--markdown", "as_markdown", is_flag=True, help="Print Markdown.")
+@click.option("--markdown", "form", flag_value="markdown", help="Print Markdown.")
+@click.option("--html", "form", flag_value="html", help="Print a page for a browser: tables, charts, and what each number rests on.")
+@click.option("--csv", "form", flag_value="csv", help="Print a line per cell for a spreadsheet, with full digits.")
 @click.option("--details", is_flag=True, help="Print a line per cell as well: what its number rests on.")
 @_part_options
-def show(run: str, as_markdown: bool, details: bool, **wanted: tuple[str, ...]) -> None:
+def show(run: str, form: str | None, details: bool, **wanted: tuple[str, ...]) -> None:
     """Print the tables of RUN again, from its files: a folder, a run's name, or "last"."""
     from harness import results
     from harness.report import overview, terminal, whole
@@ -313,8 +317,8 @@ def show(run: str, as_markdown: bool, details: bool, **wanted: tuple[str, ...]) 
     if loaded.torn:
         click.echo("The last event was cut off and is left out.", err=True)
     console = terminal.console()
-    if as_markdown:
-        click.echo(whole.as_markdown(loaded))
+    if form is not None:
+        click.echo(whole.FORMS[form](loaded), nl=form != "csv")
     else:
         for table in whole.rendered(loaded, console.width):
             console.print(table)

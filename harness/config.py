@@ -87,7 +87,11 @@ class Measure(_Table):
     processes: Positive = pydantic.Field(
         1, description="workers that a cell gets, one after the other: what differs between processes shows"
     )
-    margin: float = pydantic.Field(0.01, gt=0, description="frameworks whose ratio is certainly closer to 1 than this are 'same'")
+    margin: float = pydantic.Field(
+        0.01,
+        gt=0,
+        description="how far from 1 a ratio must certainly be for 'faster' or 'slower', and certainly not be for 'same'",
+    )
     unstable_above: float = pydantic.Field(
         0.10, gt=0, description="relative standard deviation over blocks above which a cell is 'unstable'; 10 % is what pyperf warns at"
     )
@@ -135,6 +139,11 @@ class Suite(_Table):
     )
     aa: bool = pydantic.Field(False, description="measure the baseline a second time under another name: their ratio must be 1")
     measure: Measure = Measure()
+
+    @property
+    def compared_with(self) -> str:
+        """The adapter that ratios are taken to."""
+        return self.baseline or self.adapters[0]
 
     @pydantic.model_validator(mode="after")
     def _minutes_are_counted_in_one_process(self) -> "Suite":

@@ -146,17 +146,16 @@ def tell_healed(run: results.Run, planned: list[Planned]) -> None:
 
 
 def report(run: results.Run) -> None:
-    """Print the tables of ``run`` and write them beside its events as Markdown."""
-    try:
-        paths.write_whole(run.folder / "tables.md", whole.as_markdown(run))
-    except OSError as error:
-        click.echo(f"{run.folder / 'tables.md'}: cannot be written: {error.strerror}.", err=True)
+    """Print the tables of ``run`` and write them beside its events, as Markdown and as a page for a browser."""
+    for name, text in (("tables.md", whole.as_markdown(run)), ("report.html", whole.as_page(run))):
+        try:
+            paths.write_whole(run.folder / name, text)
+        except OSError as error:
+            click.echo(f"{run.folder / name}: cannot be written: {error.strerror}.", err=True)
     console = terminal.console()
     for table in whole.rendered(run, console.width):
         console.print(table)
-    counts = {status: sum(cell.status is status for cell in run.cells) for status in Status}
-    words = [f"{count} {'N/A' if status is Status.UNSUPPORTED else status}" for status, count in counts.items() if count]
-    click.echo(f"{len(run.cells)} cells: {', '.join(words)}")
+    click.echo(overview.counted(run))
     click.echo(f"Again, or in detail: harness show {shlex.quote(str(run.folder))} --details", file=sys.stderr)
     if unfinished := overview.unfinished(run):
         click.echo(unfinished, err=True)

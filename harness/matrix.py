@@ -211,7 +211,7 @@ def _rivals(suite: Suite, adapters: dict[str, Adapter]) -> list[tuple[str, str, 
     """Adapter and variant of every row, and 2 for the baseline's second row, which comes last: farthest from the first."""
     rivals = [(name, variant, 1) for name in suite.adapters for variant in suite.variants.get(name, adapters[name].manifest.variants[:1])]
     if suite.aa:
-        base = suite.baseline or suite.adapters[0]
+        base = suite.compared_with
         rivals.append(next((name, variant, 2) for name, variant, _ in rivals if name == base))
     return rivals
 

@@ -9,22 +9,17 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import NamedTuple, Protocol
 
-from harness.stats import LEVEL, centre, fewest, signed_rank, student
+from harness.stats import centre, location, student
 
 Pair = tuple[float, float]
 
 
-# Verdicts are surer than the interval that is printed: a table has dozens of them, and one in twenty false would be too many.
-VERDICT_LEVEL = 0.97
-
-
 class Ratio(NamedTuple):
-    """The first framework's rate over the second's, with the bounds of its 95 % interval, and those that verdicts go by."""
+    """The first framework's rate over the second's, with the bounds of its 95 % interval."""
 
     value: float
     low: float
     high: float
-    surely: tuple[float, float]
     pairs: int
     processes: int = 1
 
@@ -67,21 +62,21 @@ def ratio(processes: Sequence[Sequence[Pair]]) -> Ratio | None:
     count = sum(map(len, logs))
     if count < 2:
         return None
-    # One method for both levels, so that the surer interval holds the other.
-    ranked = len(logs) == 1 and count >= fewest(VERDICT_LEVEL)
-    values, interval = (logs[0] if len(logs) == 1 else list(map(centre, logs))), signed_rank if ranked else student
-    value, low, high = map(math.exp, interval(values, LEVEL))
-    _, lowest, highest = map(math.exp, interval(values, VERDICT_LEVEL))
-    return Ratio(value, low, high, (lowest, highest), count, len(logs))
+    value, low, high = map(math.exp, location(logs[0]) if len(logs) == 1 else student(list(map(centre, logs))))
+    return Ratio(value, low, high, count, len(logs))
 
 
 def verdict(found: Ratio, margin: float) -> Verdict:
-    """Say what the 97 % interval says. "Same" is within ``margin`` (0.01 is one per cent) for certain, not for want of data."""
-    low, high = found.surely
-    if low > 1 / (1 + margin) and high < 1 + margin:
+    """Say what the interval says: faster or slower by more than ``margin`` (0.01 is one per cent), the same within it, or neither.
+
+    A difference within the margin is none: where processes lie in memory makes as much of one, and that no interval of one
+    pair of processes knows. A table has dozens of verdicts, and so few of them are false by chance.
+    """
+    least, most = 1 / (1 + margin), 1 + margin
+    if found.low > least and found.high < most:
         return Verdict.SAME
-    if low > 1:
+    if found.low >= most:
         return Verdict.FASTER
-    if high < 1:
+    if found.high <= least:
         return Verdict.SLOWER
     return Verdict.UNDECIDED

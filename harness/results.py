@@ -4,6 +4,7 @@ import contextlib
 import gc
 import io
 import json
+import shlex
 from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
@@ -40,6 +41,8 @@ class Run(msgspec.Struct, frozen=True, dict=True):
     threads: int
     titles: dict[str, str]  # of adapters
     cells: tuple[CellResult, ...]
+    command: str = ""  # as it would be typed
+    harness: str = ""  # the version that began it
     origin: Origin | None = None  # what planning needs besides the suite, so that the run can be resumed
     sessions: int = 1  # how often it was begun or resumed
     noise: tuple[str, ...] = ()  # what was found on the host before the run
@@ -76,6 +79,8 @@ class _Asked(msgspec.Struct):
     host: dict[str, Any]
     threads: int
     titles: dict[str, str]
+    command: list[str] = []
+    harness: str = ""
     origin: dict[str, Any] = {}
 
 
@@ -112,6 +117,8 @@ def load(folder: Path) -> Run:
         threads=asked.threads,
         titles=asked.titles,
         cells=cells,
+        command=shlex.join(asked.command),
+        harness=asked.harness,
         origin=origin,
         sessions=reader.sessions,
         noise=reader.noise,

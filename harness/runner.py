@@ -1,7 +1,7 @@
 """Measuring a plan: group by group, all frameworks of a group alive together, their blocks alternating.
 
 Alternation is what makes rates comparable on a machine whose speed drifts: each framework meets the same moments, in an
-order that is drawn anew each round.
+order that is drawn anew each round. In which order they start is drawn as well, for every process anew.
 Only one worker runs at a time; the others are stopped, since the thread pool of an idle framework may spin.
 """
 
@@ -122,14 +122,24 @@ class Runner:
     def _process(self, cells: list[Cell], process: int) -> None:
         """Give every cell a fresh worker, alternate their blocks, and let the workers go; then those that had no room, alone."""
         self._later = []
-        self._together(cells, process, self._first_round)
+        if not cells:
+            return
+        # Not the same draws for every cell, lest one order favour the same framework in a whole table.
+        self._draw = random.Random(f"{self.suite.seed} {cells[0].group} {process}")
+        baseline = next((cell for cell in cells if cell.adapter == self.suite.compared_with and cell.copy_number == 1), None)
+        self._together(self._draw.sample(cells, len(cells)), process, self._first_round, baseline)
         for number, (cell, reason) in enumerate(self._later, start=1):
             self.journal.write("alone", cell=cell.key, process=process, reason=reason)
             self._together([cell], process, self._first_round + number * ROUNDS_APART)
 
-    def _together(self, cells: list[Cell], process: int, first_round: int) -> None:
+    def _together(self, cells: list[Cell], process: int, first_round: int, baseline: Cell | None = None) -> None:
         room = Room()
         for cell in cells:
+            while self._alive and not room.for_another() and cell is baseline:  # without it nobody would have a ratio
+                last = self._alive[-1]
+                self._dismiss(last)
+                self._put_off(last.cell, "")
+                room.look()
             if self._alive and not room.for_another():
                 self._put_off(cell, "")
                 continue
@@ -226,16 +236,15 @@ class Runner:
     def _alternate(self, first_round: int) -> None:
         """Run rounds, in which each has its turn, until all are done or out of budget.
 
-        The order within a round is drawn, from the suite's seed: noise that comes and goes at regular times would otherwise hit
+        The order within a round is drawn: noise that comes and goes at regular times would otherwise hit
         the same rival again and again, and no interval could know. Who has budget goes on while anybody is not done, so that
         rounds have pairs.
         """
-        order = random.Random(self.suite.seed)
         for number in count(first_round):
             able = [rival for rival in self._alive if self.rounds.has_budget(rival)]
             if not able or all(map(self.rounds.is_done, able)):
                 return
-            for rival in order.sample(able, len(able)):
+            for rival in self._draw.sample(able, len(able)):
                 self._guard(rival, lambda rival, number=number: self.rounds.turn(rival, number, len(self._alive)))  # type: ignore[misc]
 
     def _finish(self, rival: Rival) -> None:

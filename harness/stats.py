@@ -5,13 +5,14 @@ Plain Python for few values, since a run may have many cells of ten blocks each,
 
 import math
 from collections.abc import Sequence
-from functools import cache, lru_cache
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 from scipy.special import stdtrit
 
 LEVEL = 0.95
+FEWEST = math.ceil(1 - math.log2(1 - LEVEL))  # values that the signed-rank test needs for it: all of their 2 ** n signs but two
 FEW = 20  # values up to which plain Python is faster than numpy
 
 
@@ -53,7 +54,7 @@ def precision(rates: Sequence[float]) -> float:
     return (high - low) / 2
 
 
-def location(values: Sequence[float], level: float = LEVEL) -> tuple[float, float, float]:
+def location(values: Sequence[float]) -> tuple[float, float, float]:
     """Return the centre of ``values`` and the bounds of its interval.
 
     The Hodges-Lehmann estimate (the median of all pairwise means) with the interval that inverts Wilcoxon's signed-rank
@@ -61,40 +62,34 @@ def location(values: Sequence[float], level: float = LEVEL) -> tuple[float, floa
     errors are as likely up as down, so its coverage holds for few values and with spikes, where bootstrap intervals are
     too short (docs/results/calibration.md). Fewer than six cannot give 95 % that way: there, Student's t.
     """
-    return signed_rank(values, level) if len(values) >= fewest(level) else student(values, level)
+    return signed_rank(values) if len(values) >= FEWEST else student(values)
 
 
-def fewest(level: float) -> int:
-    """Return the fewest values for which the signed-rank test has an interval of ``level``: all of 2 ** n signs but two are in it."""
-    return math.ceil(1 - math.log2(1 - level))
-
-
-def student(values: Sequence[float], level: float = LEVEL) -> tuple[float, float, float]:
+def student(values: Sequence[float]) -> tuple[float, float, float]:
     """Return the mean and the bounds of Student's interval."""
     middle = math.fsum(values) / len(values)
     std = math.sqrt(math.fsum((value - middle) ** 2 for value in values) / (len(values) - 1))
-    reach = _t(len(values) - 1, level) * std / math.sqrt(len(values))
+    reach = _t(len(values) - 1) * std / math.sqrt(len(values))
     return middle, middle - reach, middle + reach
 
 
 @cache
-def _t(freedom: int, level: float) -> float:
-    return float(stdtrit(freedom, (1 + level) / 2))
+def _t(freedom: int) -> float:
+    return float(stdtrit(freedom, (1 + LEVEL) / 2))
 
 
-def signed_rank(values: Sequence[float], level: float = LEVEL) -> tuple[float, float, float]:
-    """Return the Hodges-Lehmann estimate and the bounds of its interval, for as many values as ``level`` needs."""
-    means, place = _pairwise_means(tuple(values)), _place(len(values), level)
+def signed_rank(values: Sequence[float]) -> tuple[float, float, float]:
+    """Return the Hodges-Lehmann estimate and the bounds of its interval, for ``FEWEST`` values or more."""
+    means, place = _pairwise_means(values), _place(len(values))
     return _median(means), means[place - 1], means[-place]
 
 
 def centre(values: Sequence[float]) -> float:
     """Return the Hodges-Lehmann estimate alone, for any number of values."""
-    return _median(_pairwise_means(tuple(values)))
+    return _median(_pairwise_means(values))
 
 
-@lru_cache(maxsize=1)  # intervals of several levels are asked for one after the other
-def _pairwise_means(values: tuple[float, ...]) -> list[float]:
+def _pairwise_means(values: Sequence[float]) -> list[float]:
     """The means of all pairs of values, each with itself too, in order."""
     if len(values) > FEW:
         rows, columns = np.triu_indices(len(values))
@@ -110,8 +105,8 @@ def _median(ordered: Sequence[float]) -> float:
 
 
 @cache
-def _place(count: int, level: float) -> int:
-    """Which mean, counted from each end, bounds the interval: the largest k with P(signed-rank sum < k) at most (1 - level) / 2.
+def _place(count: int) -> int:
+    """Which mean, counted from each end, bounds the interval: the largest k with P(signed-rank sum < k) at most (1 - LEVEL) / 2.
 
     The sum's exact distribution counts, for every sum, the subsets of the ranks 1 to n that have it.
     """
@@ -121,7 +116,7 @@ def _place(count: int, level: float) -> int:
         grown[: len(shares)] += shares / 2
         grown[rank:] += shares / 2
         shares = grown
-    return int(np.searchsorted(np.cumsum(shares), (1 - level) / 2, side="right"))
+    return int(np.searchsorted(np.cumsum(shares), (1 - LEVEL) / 2, side="right"))
 
 
 def kendall(values: Sequence[float]) -> tuple[float, float]:

@@ -36,7 +36,7 @@ def test_two_alike_are_told_apart_in_five_of_a_hundred_at_most(times):
 
 @pytest.mark.parametrize("rounds", CALIBRATE.FEW)
 def test_few_rounds_are_no_reason_for_false_verdicts(times, rounds):
-    """Below seven the interval is Student's, at both levels."""
+    """Below six the interval is Student's."""
     found = CALIBRATE.simulate(times, 0.0, 1, measure=Measure(blocks=rounds, most_blocks=rounds))
     assert found["faster"] + found["slower"] <= 0.05 and found["covered"] >= 0.92
 

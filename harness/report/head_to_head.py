@@ -1,8 +1,9 @@
 """Ratios of frameworks to a baseline, with intervals and verdicts, from blocks that ran in the same rounds."""
 
 import re
+from collections.abc import Sequence
 
-from harness.ratios import Verdict, paired, ratio, verdict
+from harness.ratios import Ratio, Verdict, paired, ratio, verdict
 from harness.report.tables import Entry, Kind, Row, Table, column_title, groups, row_title, separately, tables
 from harness.results import Run
 from harness.statuses import Status
@@ -21,8 +22,9 @@ def head_to_head(run: Run) -> list[Table]:
     return [table for table in found if table is not None]
 
 
-def baseline(run: Run) -> str:
-    return run.suite.baseline or run.suite.adapters[0]
+def _differs(found: Ratio | None, said: str) -> bool:
+    """Whether two of the same certainly differ, by however little, unless that little is within the margin for certain."""
+    return found is not None and said not in (Verdict.SAME, Status.UNSTABLE) and not found.low <= 1 <= found.high
 
 
 RATIO = re.compile(r"\d+\.\d+ \[|too few pairs")  # what makes a table of ratios worth its place
@@ -31,7 +33,7 @@ RATIO = re.compile(r"\d+\.\d+ \[|too few pairs")  # what makes a table of ratios
 def _table(run: Run, kind: Kind, results: list[CellResult]) -> Table | None:
     columns = list(dict.fromkeys((r.cell.model, r.cell.batch, r.cell.size) for r in results))
     names = list(dict.fromkeys((r.cell.adapter, r.cell.variant, r.cell.copy_number) for r in results))
-    base = next((name for name in names if name[0] == baseline(run) and name[2] == 1), None)
+    base = next((name for name in names if name[0] == run.suite.compared_with and name[2] == 1), None)
     if base is None or len(names) < 2:
         return None
     by_place = {(r.cell.adapter, r.cell.variant, r.cell.copy_number, r.cell.model, r.cell.batch, r.cell.size): r for r in results}
@@ -40,15 +42,16 @@ def _table(run: Run, kind: Kind, results: list[CellResult]) -> Table | None:
         entries = []
         for column in columns:
             mine, theirs = by_place.get((*name, *column)), by_place.get((*base, *column))
-            entries.append(Entry(text="1" if name == base and _measured(mine) else compare(run, mine, theirs)))
-            if name[2] > 1 and entries[-1].text.endswith((Verdict.FASTER, Verdict.SLOWER)):
+            said = "1" if name == base and _measured(mine) else compare(run, mine, theirs)
+            entries.append(Entry(said, cell="" if mine is None else mine.cell.key))
+            if name[2] > 1 and _differs(*compared(run, mine, theirs)):
                 warnings.append(column_title(*column))
         rows.append(Row(title=row_title(run, *name), entries=tuple(entries)))
     if not any(RATIO.match(entry.text) for row in rows for entry in row.entries):
         return None
     caption = [f"Ratio of rates to {row_title(run, *base)} in blocks of the same round, with its 95 % interval."]
     caption.append(
-        f"Verdicts go by the 97 % interval. Same: within {run.suite.measure.margin:.1%} for certain. Undecided: that interval holds 1. "
+        f"Verdicts go by the interval: faster or slower by more than {run.suite.measure.margin:.1%}, the same within that, else undecided. "
         "Unstable: one of the two is, so there is no verdict."
     )
     if run.suite.measure.processes == 1:
@@ -105,17 +108,27 @@ def _measured(result: CellResult | None) -> bool:
     return result is not None and result.rate is not None and result.status.has_number
 
 
-def compare(run: Run, mine: CellResult | None, theirs: CellResult | None) -> str:
-    """The ratio of two cells' rates with interval and verdict, or why there is none."""
+def base_of(run: Run, rivals: Sequence[CellResult]) -> CellResult | None:
+    """Return which cell of a group the others are compared with."""
+    return next((r for r in rivals if r.cell.adapter == run.suite.compared_with and r.cell.copy_number == 1), None)
+
+
+def compared(run: Run, mine: CellResult | None, theirs: CellResult | None) -> tuple[Ratio | None, str]:
+    """Return the ratio of two cells' rates and the verdict, or None and why there is none."""
     if mine is None:
-        return "not planned"
+        return None, "not planned"
     if not _measured(mine):
-        return "N/A" if mine.status is Status.UNSUPPORTED else str(mine.status)
+        return None, "N/A" if mine.status is Status.UNSUPPORTED else str(mine.status)
     if theirs is None or not _measured(theirs):
-        return "no baseline"
+        return None, "no baseline"
     found = ratio(paired(mine.blocks, theirs.blocks))
     if found is None:
-        return "too few pairs"
+        return None, "too few pairs"
     unstable = Status.UNSTABLE in (mine.status, theirs.status)  # it has numbers, and is not ranked
-    said = Status.UNSTABLE if unstable else verdict(found, run.suite.measure.margin)
-    return f"{found.value:.3f} [{found.low:.3f}, {found.high:.3f}] {said}"
+    return found, str(Status.UNSTABLE if unstable else verdict(found, run.suite.measure.margin))
+
+
+def compare(run: Run, mine: CellResult | None, theirs: CellResult | None) -> str:
+    """The ratio of two cells' rates with interval and verdict, or why there is none."""
+    found, said = compared(run, mine, theirs)
+    return said if found is None else f"{found.value:.3f} [{found.low:.3f}, {found.high:.3f}] {said}"

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from harness.core.models import MODELS
-from harness.report.head_to_head import baseline, compare, differences
+from harness.report.head_to_head import base_of, compare, differences
 from harness.report.sheets import Sheet, number, plus_minus, without_empty_last
 from harness.report.tables import Notes, column_title, device_line, row_title, separately
 from harness.results import Run
@@ -17,11 +17,12 @@ SATURATED = 0.05  # a batch whose throughput is that close to the best is large 
 
 def sheets(run: Run) -> list[Sheet]:
     """Return the tables of ``run`` in the order of its plan."""
-    found: dict[tuple[str, int, str, str, str], list[CellResult]] = {}
-    for result in run.cells:
-        cell = result.cell
-        found.setdefault((cell.model, cell.size, cell.device, cell.precision, cell.track), []).append(result)
-    return [_sheet(run, results) for results in found.values()]
+    return [_sheet(run, results) for results in parts(run)]
+
+
+def parts(run: Run) -> list[list[CellResult]]:
+    """Return the cells of each table."""
+    return [own for _, own in separately(run.cells, lambda cell: (cell.model, cell.size, cell.device, cell.precision, cell.track))]
 
 
 def statistics(result: CellResult) -> Latency | None:
@@ -38,7 +39,7 @@ def _sheet(run: Run, results: list[CellResult]) -> Sheet:
     header = ["framework", *(["threads"] if threads else []), "batch", "requests", f"{unit}/s", "batch / median", "mean ± std, ms"]
     header += ["P50, ms", "P90, ms", "P99, ms (at most)", *memory_columns(first.device), *(["ratio"] if compared else []), "notes"]
     notes, rows = Notes(), []
-    bases = {r.cell.group: r for r in reversed(results) if r.cell.adapter == baseline(run) and r.cell.copy_number == 1}
+    bases = {group: base_of(run, rivals) for group, rivals in separately(results, lambda cell: cell.group)}
     for result in results:
         names = [row_title(run, result.cell.adapter, result.cell.variant, result.cell.copy_number)]
         names += [str(result.cell.threads)] if threads else []
@@ -48,7 +49,7 @@ def _sheet(run: Run, results: list[CellResult]) -> Sheet:
             status = str(result.status) if result.status.is_failure else "N/A"
             rows.append((*names, status, *["-"] * (len(header) - len(names) - 2), notes.of(result)))
         else:
-            ratio = [_ratio(run, result, bases.get(result.cell.group))] if compared else []
+            ratio = [_ratio(run, result, bases[result.cell.group])] if compared else []
             rows.append((*names, *_numbers(found), *_memory(result, first.device), *ratio, notes.of(result)))
     shown = without_empty_last(header, rows)
     track = "" if first.track == "as-shipped" else f", {first.track}"

@@ -32,6 +32,13 @@ def overview(run: Run) -> Sheet:
     )
 
 
+def counted(run: Run) -> str:
+    """Return how many cells the run has, and how they ended."""
+    counts = Counter(result.status for result in run.cells)
+    words = [f"{counts[status]:,} {'N/A' if status is Status.UNSUPPORTED else status}" for status in Status if counts[status]]
+    return f"{len(run.cells):,} cells: {', '.join(words)}"
+
+
 def unfinished(run: Run) -> str | None:
     """Return how to go on with a run that something ended, or None for one that is complete."""
     count = sum(result.status is Status.INTERRUPTED for result in run.cells)

@@ -17,11 +17,12 @@ SIZE_UNITS = {"pixels": "px", "tokens": "tokens"}  # as columns have them
 
 
 class Entry(NamedTuple):
-    """One cell of a table: its text, the number of a note under the table, whether it is the best of its column."""
+    """One cell of a table: its text, the number of a note under the table, whether it is the best of its column, whose it is."""
 
     text: str
     note: int | None = None
     best: bool = False  # the fastest of its column, or not told apart from it
+    cell: str = ""  # the key of the cell that it tells of
 
 
 class Row(NamedTuple):
@@ -178,10 +179,10 @@ def _entry(result: CellResult, best: set[str], notes: dict[str, int], counted: b
         said = [*([] if result.status is Status.OK else [f"{result.status}: {result.reason}"]), *result.flags]
         note = _note(notes, "; ".join(said)) if said else None
         steps = f" ({result.rate.steps})" if counted else ""
-        return Entry(text=plus_minus(result.rate) + steps, note=note, best=result.cell.key in best)
+        return Entry(plus_minus(result.rate) + steps, note, result.cell.key in best, result.cell.key)
     if result.status is Status.UNSUPPORTED:
-        return Entry(text="N/A", note=_note(notes, result.reason))
-    return Entry(text=str(result.status), note=_note(notes, f"{result.status}: {result.reason}"))
+        return Entry("N/A", _note(notes, result.reason), cell=result.cell.key)
+    return Entry(str(result.status), _note(notes, f"{result.status}: {result.reason}"), cell=result.cell.key)
 
 
 def _note(notes: dict[str, int], text: str) -> int:

@@ -2,16 +2,15 @@
 
 import os
 import sys
-from statistics import median, stdev
 
 import rich.table
 from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
 from harness.report import columns
+from harness.report.facts import facts
 from harness.report.tables import Entry, Table, ranked
 from harness.results import Run
-from harness.summary import CellResult
 
 
 def _cell(entry: Entry) -> Text:
@@ -47,35 +46,8 @@ def details(run: Run) -> RenderableType:
     lines = [Text("Cells", style="bold")]
     for result in run.cells:
         lines.append(Text(f"{result.cell.key}: {result.status}" + (f": {result.reason}" if result.reason else "")))
-        lines.extend(Text(f"    {fact}", style="dim") for fact in _facts(result))
+        lines.extend(Text(f"    {fact}", style="dim") for fact in facts(result))
     return Group(*lines)
-
-
-def _facts(result: CellResult) -> list[str]:
-    facts = []
-    if result.rate is not None:
-        rate = result.rate
-        facts.append(f"{rate.steps} steps in {rate.blocks} blocks; CPU time / wall time {result.cpu_per_wall:.2f}")
-    by_process: dict[int, list[float]] = {}
-    for block in result.blocks:
-        by_process.setdefault(block.process, []).append(block.rate)
-    if len(by_process) > 1:
-        medians = [median(rates) for rates in by_process.values()]
-        apart = stdev(medians) / median(medians)
-        facts.append(
-            f"median rates of its processes {', '.join(f'{rate:,.4g}' for rate in medians)}: a spread of {apart:.1%} between processes"
-        )
-    if result.first_step_seconds is not None:
-        facts.append(f"building and first step {result.first_step_seconds:.1f} s")
-    if result.memory.resident is not None:
-        since = "" if result.rss_since_build else ", proofs included"
-        facts.append(f"peak resident memory of the worker {result.memory.resident / 2**20:,.0f} MiB{since}")
-    for check in result.checks:
-        error = "not finite" if check.error is None else f"{check.error:.1e}"
-        facts.append(f"{'passed' if check.passed else 'FAILED'}: {check.what}: relative error {error}, limit {check.limit:.0e}")
-    if result.ledger:
-        facts.append("; ".join(f"{name} {value}" for name, value in result.ledger.items()))
-    return facts
 
 
 UNLIMITED = 1000  # characters of a line, where what is printed goes to a file or another program
