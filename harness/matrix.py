@@ -208,7 +208,7 @@ def plan(
 
 
 def _rivals(suite: Suite, adapters: dict[str, Adapter]) -> list[tuple[str, str, int]]:
-    """Adapter and variant of every row, and 2 for the baseline's second row, which comes last: farthest from the first."""
+    """Adapter and variant of every row, and 2 for the baseline's second row, which comes last."""
     rivals = [(name, variant, 1) for name in suite.adapters for variant in suite.variants.get(name, adapters[name].manifest.variants[:1])]
     if suite.aa:
         base = suite.compared_with

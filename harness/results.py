@@ -226,7 +226,10 @@ def _check(cells: tuple[CellResult, ...], titles: dict[str, str], host: dict[str
     for needed in ("cpu", "gpus"):
         host[needed]
     for result in cells:
-        titles[result.cell.adapter], MODELS[result.cell.model]
+        titles[result.cell.adapter]
+        model = MODELS[result.cell.model]
+        if not model.size_unit and result.cell.size != model.size:
+            raise LookupError(f"{result.cell.key}: {model.name} has one size alone")
         for needed in ("framework", "version", "execution", "window") if result.ledger else ():
             result.ledger[needed]
         if protocol == "latency" and not all(block.latencies for block in result.blocks):

@@ -28,6 +28,13 @@ def test_what_was_written_is_read(run):
     assert (loaded.suite_name, loaded.threads, loaded.torn) == ("tiny", 4, False)
 
 
+def test_a_size_that_the_model_cannot_have_is_a_changed_file():
+    recorder = Recorder()
+    recorder.measured(recorder.plan("alpha", model="ncf", size=32), [0.5, 0.6, 0.4])
+    with pytest.raises(UserError, match=r"its files were changed after they were written: LookupError.*ncf has one size alone"):
+        recorder.load()
+
+
 def test_only_timed_blocks_count(run):
     """The settle step before each block took as long as the block; it is not in the rate."""
     assert run.load().cells[0].rate.steps == 30

@@ -42,7 +42,7 @@ def run(command, folder, *arguments):
 
 def test_what_is_inside(wheel):
     names = set(zipfile.ZipFile(wheel).namelist())
-    assert {"harness/cli.py", "harness/core/worker.py", "harness/shipped/benchmarks.toml"} <= names
+    assert {"harness/cli.py", "harness/core/worker.py", "harness/report/page.html.jinja", "harness/shipped/benchmarks.toml"} <= names
     for path in (ROOT / "adapters").rglob("*"):
         if path.is_file() and "__pycache__" not in path.parts:
             assert f"harness/shipped/{path.relative_to(ROOT)}" in names
