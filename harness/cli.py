@@ -134,6 +134,7 @@ class Plan:
         pythons: tuple[str, ...],
         everything: bool = False,
         try_gaps: bool = False,
+        title: str | None = None,
         **filters: Any,
     ) -> None:
         import pydantic
@@ -161,7 +162,7 @@ class Plan:
         try:
             self.suite = matrix.narrow(listed, matrix.Filters(**filters), self.adapters)
             if self.suite != listed:  # whose title says what is no longer so
-                self.suite = self.suite.model_copy(update={"title": f"Suite {self.name}, changed on the command line"})
+                self.suite = self.suite.model_copy(update={"title": title or f"Suite {self.name}, changed on the command line"})
         except pydantic.ValidationError as error:
             raise UserError(toml.explain("command line", configuration.Suite, error))
         if self.suite.images is not None:
@@ -224,7 +225,8 @@ def compare(context: click.Context, /, rivals: tuple[str, ...], dry_run: bool, w
     adapters = tuple(dict.fromkeys(name for name, _ in named))
     choices["aa"] = choices["aa"] or len(set(named)) == 1
     variants = tuple(f"{name}={variant}" for name, variant in dict.fromkeys(named) if variant)
-    _measure(context, Plan(suite=None, adapters=adapters, variants=variants, baseline=adapters[0], **choices), dry_run, wait)
+    title = f"Head to head: {', '.join(dict.fromkeys(rivals))}"
+    _measure(context, Plan(None, adapters=adapters, variants=variants, baseline=adapters[0], title=title, **choices), dry_run, wait)
 
 
 RETRIED = ("unstable", "env-failed", "parity-failed", "sync-failed", "oom", "timeout", "crashed", "unsupported")

@@ -81,6 +81,7 @@ class Runner:
         self.rounds = protocols.rounds(suite)
         self.tell = tell
         self._first_round = session * SESSIONS_APART
+        self._draw = random.Random()  # of the group and the process at hand
         self._alive: list[Rival] = []
         self._ended: set[str] = set()
         self._later: list[tuple[Cell, str]] = []  # cells to be measured alone, and what a first attempt failed of

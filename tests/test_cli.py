@@ -206,8 +206,13 @@ class TestShow:
     def test_a_real_run(self, project):
         """The tables of a run, its tables.md and what is shown later are the same."""
         ran = project.run("run")
+        assert "1 cells of 'Tiny'" in ran.err
         assert project.run("show").out.strip() in ran.out
         assert project.run("show", "--markdown").out.strip() == (project.result().folder / "tables.md").read_text().strip()
+
+
+def test_the_title_of_a_suite_stands_over_what_it_says_alone(project):
+    assert "cells of 'Suite tiny, changed on the command line'" in project.run("run", "--batch", "1").err
 
 
 class TestEnv:

@@ -70,7 +70,7 @@ def test_taking_cores_that_were_not_granted_is_flagged(project):
 
 def test_two_alike_are_not_told_apart(project):
     outcome = project.configure(measure=STEADY).run("compare", "numpy=sleeper", "--model", "mobilenet", "--mode", "infer")
-    assert outcome.code == 0
+    assert outcome.code == 0 and "of 'Head to head: numpy=sleeper'" in outcome.err
     row = next(line for line in outcome.out.splitlines() if "NumPy again" in line and re.search(r"\[\d\.", line))
     assert "same" in row or "undecided" in row
     assert "WARNING" not in outcome.out
