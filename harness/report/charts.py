@@ -7,7 +7,7 @@ from typing import NamedTuple
 from harness.core.models import MODELS
 from harness.ratios import Ratio
 from harness.report import latency
-from harness.report.head_to_head import base_of, compared
+from harness.report.head_to_head import base_of, compared, told
 from harness.report.sheets import number
 from harness.report.tables import column_title, groups, row_title, separately
 from harness.results import Run
@@ -105,7 +105,7 @@ def _ratios(run: Run, title: str, results: list[CellResult]) -> Chart | None:
     for column, own in found:
         lines.append(Line(column))
         for name, one, said in own:
-            text = f"{one.value:.3f} [{one.low:.3f}, {one.high:.3f}] {said}"
+            text = told(one, said)
             left = axis.place(one.low)
             lines.append(Line(name, (Mark(left, text, axis.place(one.high) - left), Mark(axis.place(one.value), text)), text))
     explained = f"Ratio of rates to {run.titles[run.suite.compared_with]}; right of the line at 1 is faster. Bars: 95 % intervals."
@@ -140,7 +140,7 @@ def _points(timed: Sequence[Block], axis: Axis, unit: str) -> Iterable[Mark]:
 def latencies(run: Run) -> list[Chart]:
     """Return a chart for each table of latencies: from the median of every cell to its 99th percentile."""
     found = []
-    for sheet, results in zip(latency.sheets(run), latency.parts(run), strict=True):
+    for results in latency.parts(run):
         rows = [(result, statistics) for result in results if (statistics := latency.statistics(result)) is not None]
         if not rows:
             continue
@@ -152,5 +152,7 @@ def latencies(run: Run) -> list[Chart]:
             threads = f", {result.cell.threads} threads" if result.cell.threads else ""
             bar = Mark(left, text, axis.place(1000 * one.p99) - left)
             lines.append(Line(f"{_name(run, result)}, batch {result.cell.batch}{threads}", (bar, Mark(left, text)), text))
-        found.append(Chart(sheet.title, "Milliseconds of a request: from the median to P99.", axis.ticks(), tuple(lines)))
+        found.append(
+            Chart(latency.title(results[0].cell), "Milliseconds of a request: from the median to P99.", axis.ticks(), tuple(lines))
+        )
     return found

@@ -42,9 +42,10 @@ def _table(run: Run, kind: Kind, results: list[CellResult]) -> Table | None:
         entries = []
         for column in columns:
             mine, theirs = by_place.get((*name, *column)), by_place.get((*base, *column))
-            said = "1" if name == base and _measured(mine) else compare(run, mine, theirs)
-            entries.append(Entry(said, cell="" if mine is None else mine.cell.key))
-            if name[2] > 1 and _differs(*compared(run, mine, theirs)):
+            comparison = compared(run, mine, theirs)
+            text = "1" if name == base and _measured(mine) else told(*comparison)
+            entries.append(Entry(text, cell="" if mine is None else mine.cell.key))
+            if name[2] > 1 and _differs(*comparison):
                 warnings.append(column_title(*column))
         rows.append(Row(title=row_title(run, *name), entries=tuple(entries)))
     if not any(RATIO.match(entry.text) for row in rows for entry in row.entries):
@@ -130,5 +131,8 @@ def compared(run: Run, mine: CellResult | None, theirs: CellResult | None) -> tu
 
 def compare(run: Run, mine: CellResult | None, theirs: CellResult | None) -> str:
     """The ratio of two cells' rates with interval and verdict, or why there is none."""
-    found, said = compared(run, mine, theirs)
+    return told(*compared(run, mine, theirs))
+
+
+def told(found: Ratio | None, said: str) -> str:
     return said if found is None else f"{found.value:.3f} [{found.low:.3f}, {found.high:.3f}] {said}"

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from harness.core.models import MODELS
+from harness.matrix import Cell
 from harness.report.head_to_head import base_of, compare, differences
 from harness.report.sheets import Sheet, number, plus_minus, without_empty_last
 from harness.report.tables import Notes, column_title, device_line, row_title, separately
@@ -52,15 +53,20 @@ def _sheet(run: Run, results: list[CellResult]) -> Sheet:
             ratio = [_ratio(run, result, bases[result.cell.group])] if compared else []
             rows.append((*names, *_numbers(found), *_memory(result, first.device), *ratio, notes.of(result)))
     shown = without_empty_last(header, rows)
-    track = "" if first.track == "as-shipped" else f", {first.track}"
-    title = column_title(first.model, 0, first.size).replace(", batch 0", "")
     return Sheet(
-        title=f"Latency, {title}, {'inference' if first.mode == 'infer' else 'training'}, {first.precision}, {first.device}{track}",
+        title=title(first),
         header=shown[0],
         rows=shown[1],
         left=3 if threads else 2,
         lines=(*_caption(run, results), *_saturations(run, results, unit), *notes.lines()),
     )
+
+
+def title(cell: Cell) -> str:
+    """The title of the table that ``cell`` stands in."""
+    model = column_title(cell.model, 0, cell.size).replace(", batch 0", "")
+    track = "" if cell.track == "as-shipped" else f", {cell.track}"
+    return f"Latency, {model}, {'inference' if cell.mode == 'infer' else 'training'}, {cell.precision}, {cell.device}{track}"
 
 
 def _numbers(found: Latency) -> list[str]:
